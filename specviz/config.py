@@ -1,0 +1,58 @@
+"""What a user asks for: the options of one invocation, and the request of one run."""
+
+from dataclasses import dataclass
+
+from specviz.events import Settings
+
+BUNDLED_DRAFT = "bundled:draft"
+BUNDLED_TARGET = "bundled:target"
+MAX_K = 32
+GREEDY_AT_OR_BELOW = 1e-5
+"""Temperatures at or below this are greedy: the distribution is one-hot at the largest score."""
+
+PREPARED_PROMPTS: tuple[tuple[str, str], ...] = (
+    ("tale", "Once upon a time there was a king who had three sons, and"),
+    ("code", "class Config:\n    def __init__(self, path):\n"),
+    ("verse", "ROMEO:\n"),
+)
+"""(name, text) of the prompts that stand behind the digits when the user brings none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairOptions:
+    """Which two models, where and how: everything the loader needs."""
+
+    draft: str = BUNDLED_DRAFT
+    target: str = BUNDLED_TARGET
+    draft_revision: str | None = None
+    target_revision: str | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Everything a run depends on besides the weights.
+
+    ``settings`` are those of the first round; the app may change k and the temperatures later.
+    ``prompts`` holds (name, text); the app's digits choose among them, the other commands take the first.
+    ``calibrate`` is the number of timed one-token steps of each model, 0 to skip.
+    """
+
+    pair: PairOptions
+    settings: Settings
+    prompts: tuple[tuple[str, str], ...] = PREPARED_PROMPTS
+    seed: int = 0
+    max_new_tokens: int = 256
+    stop: tuple[str, ...] = ()
+    calibrate: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One run of an opened source: where it starts."""
+
+    prompt: str
+    seed: int
+    settings: Settings

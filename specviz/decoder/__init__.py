@@ -1,0 +1,1 @@
+"""The exact speculative decoder; the only package that imports torch and transformers."""

@@ -1,0 +1,71 @@
+"""A smaller causal model as the drafter."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from specviz.decoder.clock import median_ms
+from specviz.decoder.drafters import Proposal
+from specviz.decoder.models import CausalModel
+from specviz.decoder.sampling import draw, process, processed
+from specviz.decoder.uniforms import Uniforms
+from specviz.events import Settings
+
+
+class ModelDrafter:
+    """Samples K tokens one after another from q, each from its own uniform.
+
+    Between rounds its cache holds a prefix of the committed text: all but the last token, or all but the last
+    two after a full acceptance, since the last drafted token was sampled but never fed.
+    """
+
+    def __init__(self, model: CausalModel) -> None:
+        self.model = model
+
+    def prefill(self, ids: Sequence[int]) -> None:
+        self.model.reset()
+        self.model.prefill(ids[:-1])
+
+    def room(self, length: int) -> int:
+        return max(0, self.model.context - length + 1)
+
+    @torch.inference_mode()
+    def propose(
+        self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
+    ) -> Proposal | None:
+        feed = list(ids[self.model.length :])
+        drafted, us, scores, probs, redraws = [], [], [], [], 0
+        for i in range(1, k + 1):
+            if stopped():
+                return None
+            row = self.model.feed(feed, keep=1)
+            q = process(row, settings.draft_temperature, settings.top_k, settings.top_p)[0]
+            drawn = draw(q, uniforms.draft(i), uniforms.spare)
+            drafted.append(drawn.id)
+            us.append(drawn.u)
+            scores.append(row)
+            probs.append(q)
+            redraws += drawn.redraws
+            feed = [drawn.id]
+        raw_probs = torch.cat(scores).softmax(-1) if processed(settings) else None
+        return Proposal(drafted, torch.stack(probs), raw_probs, us, redraws)
+
+    def commit(self, ids: Sequence[int]) -> None:
+        self.model.roll_back_to(len(ids) - 1)
+
+    def step_ms(self, last_id: int, repeats: int) -> float | None:
+        return step_ms(self.model, last_id, repeats)
+
+
+def step_ms(model: CausalModel, last_id: int, repeats: int) -> float:
+    """Median milliseconds of feeding ``last_id`` and rolling it back; the cache ends as it was."""
+    length = model.length
+
+    def step() -> None:
+        model.feed([last_id], keep=1)
+        model.roll_back_to(length)
+
+    median = median_ms(model.device, step, repeats)
+    if model.length != length or int(model.cache.get_seq_length()) != length:
+        raise AssertionError("calibration changed a cache")
+    return median

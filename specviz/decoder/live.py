@@ -1,0 +1,184 @@
+"""The live source: a pair of models, loaded once, run as often as asked."""
+
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy
+import tokenizers
+import torch
+import transformers
+
+from specviz import __version__
+from specviz.config import RunOptions, RunRequest
+from specviz.decoder.drafters.model import ModelDrafter, step_ms
+from specviz.decoder.ending import Ending
+from specviz.decoder.loading import choose_device, choose_dtype, leave_a_core, load_weights, quiet_libraries, reported
+from specviz.decoder.models import CausalModel
+from specviz.decoder.pair import ModelFacts, PairFacts, read_pair, refuse_unless_forced
+from specviz.decoder.speculative import Speculation
+from specviz.decoder.vocabulary import Vocabulary
+from specviz.errors import SpecvizError
+from specviz.events import Calibration, End, Event, Header, Notice, Progress, Prompt, Ready, Round, Settings
+from specviz.source import Emit
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A loaded pair. Draft and target have a cache each, even where they share their weights."""
+
+    facts: PairFacts
+    vocabulary: Vocabulary
+    draft: CausalModel
+    target: CausalModel
+    notes: tuple[str, ...]
+
+
+class LiveSource:
+    """Implements Source on real weights."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._pair: Pair | None = None
+
+    def open(self, emit: Emit) -> None:
+        quiet_libraries()
+        leave_a_core()
+        options = self._options.pair
+        emit(Progress("tokenizer"))
+        facts = read_pair(options)
+        forced = refuse_unless_forced(facts, options.force)
+        for note in facts.notes:
+            emit(Notice(note))
+        for refusal in forced:
+            emit(Notice(refusal, permanent=True))
+        device = choose_device(options.device)
+        dtype = choose_dtype(options.dtype, device, [facts.draft, facts.target])
+        with reported("draft", emit):
+            draft = load_weights(facts.draft, device, dtype)
+        if (facts.draft.place, facts.draft.revision) == (facts.target.place, facts.target.revision):
+            target = draft
+        else:
+            with reported("target", emit):
+                target = load_weights(facts.target, device, dtype)
+
+        def causal(model: transformers.PreTrainedModel, of: ModelFacts) -> CausalModel:
+            return CausalModel(model, role=of.role, name=of.name, vocab_size=facts.vocab_size, context=of.context)
+
+        self._pair = Pair(
+            facts, facts.vocabulary(), causal(draft, facts.draft), causal(target, facts.target), (*facts.notes, *forced)
+        )
+
+    def run(
+        self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
+    ) -> Iterator[Event]:
+        pair = self._pair
+        if pair is None:
+            raise RuntimeError("open() comes before run()")
+        ids = prompt_ids(pair.facts.target, request.prompt, pair.vocabulary.size)
+        limit = pair.target.context
+        if len(ids) > limit:
+            raise SpecvizError(
+                f"The prompt is longer than the target's context: prompt {len(ids)} tokens, limit {limit}. Shorten it."
+            )
+        end_ids = pair.facts.end_ids
+        yield Header(
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            specviz=__version__,
+            config=self._config(pair, request),
+            vocab_size=pair.vocabulary.size,
+            end_ids=tuple(sorted(end_ids)),
+            prompt=Prompt(request.prompt, tuple(map(pair.vocabulary.token, ids))),
+        )
+        stop = tuple(text.encode() for text in self._options.stop)
+        ending = Ending(end_ids, stop, self._options.max_new_tokens, limit)
+        drafter = ModelDrafter(pair.draft)
+        run = Speculation(pair.target, drafter, pair.vocabulary, ids, request.seed, ending)
+        yield Progress("warm-up")
+        run.prefill()
+        warm_up(pair, ids[-1], settings().k)
+        if self._options.calibrate:
+            yield Progress("calibrating")
+            yield calibrate(pair, drafter, ids, self._options.calibrate)
+        yield Ready()
+        round_: Round | None = None
+        for round_ in run.rounds(settings, stopped):
+            yield round_
+        if round_ is not None and round_.stop is not None:
+            yield End(round_.stop, self._detail(pair, round_))
+
+    def _detail(self, pair: Pair, last: Round) -> str | None:
+        if last.stop == "end_of_text":
+            token = last.emitted[-1]
+            return f"id {token.id} {token.bytes.decode('utf-8', 'replace')}"
+        if last.stop == "stop_string":
+            return "one of " + ", ".join(map(repr, self._options.stop))
+        if last.stop == "context":
+            return f"context limit: the target can be fed {pair.target.context} positions"
+        return None
+
+    def _config(self, pair: Pair, request: RunRequest) -> dict[str, Any]:
+        options = self._options
+        models = pair.facts.draft, pair.facts.target
+        return {
+            **{key: value for key, value in asdict(options.pair).items() if key not in ("device", "dtype")},
+            **asdict(request.settings),
+            "seed": request.seed,
+            "max_new_tokens": options.max_new_tokens,
+            "stop": list(options.stop),
+            "calibrate": options.calibrate,
+            "device": str(pair.target.device),
+            "dtype": str(pair.target.dtype).removeprefix("torch."),
+            "threads": torch.get_num_threads(),
+            "attention": str(getattr(pair.target.model.config, "_attn_implementation", "unknown")),
+            "versions": {
+                "python": platform.python_version(),
+                "torch": torch.__version__,
+                "transformers": transformers.__version__,
+                "tokenizers": tokenizers.__version__,
+                "numpy": numpy.__version__,
+            },
+            "model_vocab_sizes": {m.role: m.vocab_size for m in models},
+            "contexts": {m.role: m.context for m in models},
+            "special_ids": sorted(pair.vocabulary.special_ids),
+            "notes": list(pair.notes),
+        }
+
+
+def prompt_ids(target: ModelFacts, text: str, vocab_size: int) -> list[int]:
+    """The prompt's ids, tokenised once by the target's tokenizer as it does by default, special tokens parsed.
+
+    Where that gives no id at all the text starts from the tokenizer's start id, else from its end id.
+    """
+    tokenizer = target.tokenizer
+    ids: list[int] = tokenizer(text, add_special_tokens=True, verbose=False)["input_ids"]
+    if not ids:
+        starts = (tokenizer.bos_token_id, target.text_config.bos_token_id, *sorted(target.end_ids))
+        ids = [i for i in starts if i is not None][:1]
+    if not ids:
+        raise SpecvizError(
+            "The prompt is empty, and this tokenizer names no start or end token to begin from. Bring a prompt."
+        )
+    if max(ids) >= vocab_size:
+        raise SpecvizError(
+            f"The prompt has the id {max(ids)}, which one of the models cannot read: it has ids below {vocab_size}. "
+            "Change the prompt."
+        )
+    return ids
+
+
+def warm_up(pair: Pair, last_id: int, k: int) -> None:
+    """Run the shapes of a round once, draft step and verification, and roll them back."""
+    for model, ids in ((pair.draft, [last_id]), (pair.target, [last_id] * (k + 1))):
+        length = model.length
+        if length + len(ids) <= model.context:
+            model.feed(ids, keep=len(ids))
+            model.roll_back_to(length)
+
+
+def calibrate(pair: Pair, drafter: ModelDrafter, ids: list[int], repeats: int) -> Calibration:
+    """T_p and T_q: one-token steps on the last prompt token, rolled back; no uniform is used."""
+    draft_ms = drafter.step_ms(ids[-1], repeats) if drafter.room(len(ids)) else None
+    return Calibration(step_ms(pair.target, ids[-1], repeats), draft_ms, len(ids))

@@ -1,0 +1,141 @@
+"""Ids and their bytes: what a tokenizer's ids stand for, and whether two tokenizers agree."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from specviz.events import Candidate, Token, Top
+
+BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+PLACEHOLDER = re.compile(
+    r"[<\[|]*(unused|reserved|extra|dummy|pad|placeholder|empty)[\w ]*?[_ |\-]?\d+[>\]|]*|<0x[0-9A-Fa-f]{2}>_\d+",
+    re.IGNORECASE,
+)
+
+
+@cache
+def _byte_of_char() -> dict[str, int]:
+    """The stand-ins of byte-level BPE, back to bytes: printable Latin-1 for itself, the rest from U+0100 on."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [b for b in range(0x100) if b not in set(plain)]
+    return {chr(b): b for b in plain} | {chr(0x100 + n): b for n, b in enumerate(others)}
+
+
+def _decoder_kinds(state: Any) -> set[str]:
+    """The names of the decoders a tokenizer's decoder is made of, "▁" for a replacement of the metaspace."""
+    if not isinstance(state, dict):
+        return set()
+    kinds = {str(state.get("type"))}
+    if state.get("type") == "Replace" and state.get("pattern", {}).get("String") == "▁":
+        kinds.add("▁")
+    for part in state.get("decoders") or ():
+        kinds |= _decoder_kinds(part)
+    return kinds
+
+
+def piece_bytes(piece: str, kinds: set[str]) -> bytes:
+    """The raw bytes of a vocabulary piece under the given decoders."""
+    if "ByteLevel" in kinds:
+        table = _byte_of_char()
+        if all(char in table for char in piece):
+            return bytes(table[char] for char in piece)
+        return piece.encode("utf-8", "surrogatepass")
+    if "ByteFallback" in kinds and (match := BYTE_PIECE.fullmatch(piece)):
+        return bytes([int(match[1], 16)])
+    if kinds & {"Metaspace", "▁"}:
+        piece = piece.replace("▁", " ")
+    elif "WordPiece" in kinds:
+        piece = piece.removeprefix("##") if piece.startswith("##") else f" {piece}"
+    return piece.encode("utf-8", "surrogatepass")
+
+
+def token_bytes(tokenizer: Any, size: int) -> list[bytes | None]:
+    """The bytes of ids 0 … ``size`` - 1; None for an id without an entry. Added tokens stand for their own text."""
+    added = {i: token.content for i, token in tokenizer.added_tokens_decoder.items()}
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        pieces = [tokenizer.decode([i], skip_special_tokens=False) if i < len(tokenizer) else None for i in range(size)]
+        return [None if piece is None else piece.encode() for piece in pieces]
+    kinds = _decoder_kinds(json.loads(backend.decoder.__getstate__())) if backend.decoder else set()
+    table: list[bytes | None] = []
+    for i in range(size):
+        piece = backend.id_to_token(i)
+        if i in added:
+            table.append(added[i].encode("utf-8", "surrogatepass"))
+        else:
+            table.append(None if piece is None else piece_bytes(piece, kinds))
+    return table
+
+
+def tokenizer_size(tokenizer: Any) -> int:
+    """One more than the largest id the tokenizer has an entry for."""
+    return max(tokenizer.get_vocab().values(), default=-1) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The ids a run may emit, 0 … ``size`` - 1, with their bytes; ids from ``size`` on are masked in both models."""
+
+    bytes_of: Sequence[bytes]
+    special_ids: frozenset[int]
+
+    @property
+    def size(self) -> int:
+        return len(self.bytes_of)
+
+    def token(self, i: int) -> Token:
+        return Token(i, self.bytes_of[i] if i < len(self.bytes_of) else f"<id {i}>".encode())
+
+    def top(self, ids: Sequence[int], probs: Sequence[float]) -> Top:
+        """A top list from ids and probabilities in descending order; what has probability 0 is left out."""
+        rows = sorted(
+            ((prob, i) for i, prob in zip(ids, probs, strict=True) if prob > 0), key=lambda row: (-row[0], row[1])
+        )
+        return tuple(Candidate(i, self.bytes_of[i], prob) for prob, i in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How two tokenizers' id -> bytes maps differ.
+
+    ``clashing``: ids that stand for different text and refuse the pair. ``special``: ids that differ only where
+    either side has a special, added or placeholder token, a warning.
+    """
+
+    clashing: tuple[int, ...]
+    special: tuple[int, ...]
+    draft: Sequence[bytes | None]
+    target: Sequence[bytes | None]
+
+    def example(self, i: int) -> str:
+        return f"id {i}: {_shown(self.draft, i)} in the draft, {_shown(self.target, i)} in the target"
+
+
+def _shown(table: Sequence[bytes | None], i: int) -> str:
+    data = table[i] if i < len(table) else None
+    return "nothing" if data is None else repr(data.decode("utf-8", "backslashreplace"))
+
+
+def compare(draft: Any, target: Any, end_ids: frozenset[int]) -> Comparison:
+    """Compare two tokenizers by what each id stands for, never by size.
+
+    A differing id is a warning where either side has a special, added or unused placeholder token there
+    (or nothing at all opposite such a token); an end id or any other differing id is a clash.
+    """
+    size = max(tokenizer_size(draft), tokenizer_size(target))
+    tables = token_bytes(draft, size), token_bytes(target, size)
+    extra = set(draft.added_tokens_decoder) | set(target.added_tokens_decoder)
+    extra |= set(draft.all_special_ids) | set(target.all_special_ids)
+    clashing: list[int] = []
+    special: list[int] = []
+    for i, (left, right) in enumerate(zip(*tables, strict=True)):
+        if left == right:
+            continue
+        soft = i in extra or any(
+            side is not None and PLACEHOLDER.fullmatch(side.decode("utf-8", "replace")) for side in (left, right)
+        )
+        (special if soft and i not in end_ids else clashing).append(i)
+    return Comparison(tuple(clashing), tuple(special), *tables)

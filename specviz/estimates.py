@@ -1,0 +1,82 @@
+"""Estimates and their errors: pure functions of counts and of per-round sums."""
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+Interval = tuple[float, float]
+
+MIN_ROUNDS = 16
+"""Batch means need at least this many rounds."""
+MIN_VARIANCE = 1e-3
+"""Below this sum of o (1 - o) acceptance is all but certain and z has no meaning."""
+
+_QUANTILE_95 = NormalDist().inv_cdf(0.975)
+
+
+def wilson(successes: int, trials: int) -> Interval | None:
+    """Wilson's score interval, 95 %, for a chance tried ``trials`` times independently; None without a trial."""
+    if trials == 0:
+        return None
+    rate, z2 = successes / trials, _QUANTILE_95**2
+    scale = 1.0 + z2 / trials
+    centre = (rate + z2 / (2 * trials)) / scale
+    half = _QUANTILE_95 * math.sqrt(rate * (1.0 - rate) / trials + z2 / (4 * trials * trials)) / scale
+    return (
+        0.0 if successes == 0 else max(0.0, centre - half),
+        1.0 if successes == trials else min(1.0, centre + half),
+    )
+
+
+def block_starts(rounds: int) -> NDArray[np.int64]:
+    """Where each of B = floor(sqrt(rounds)) consecutive blocks begins, 0-based; the first ones hold one round more
+    where the rounds do not divide evenly."""
+    blocks = math.isqrt(rounds)
+    size, longer = divmod(rounds, blocks)
+    index = np.arange(blocks)
+    return index * size + np.minimum(index, longer)
+
+
+def batch_means_error(sums: NDArray[np.float64], weights: NDArray[np.int64]) -> float | None:
+    """The standard error s / sqrt(B) of ``sums.sum() / weights.sum()`` by batch means, whatever the dependence of
+    neighbouring rounds.
+
+    ``sums`` [R] and ``weights`` [R] hold, a round, the sum of the values measured in it and how many they are. The
+    rounds form B = floor(sqrt(R)) consecutive blocks of equal length, give or take one. With m_b the mean of block b,
+    w_b the number of values in it and m the overall mean,
+
+        s^2 = B / (B - 1) * sum_b w_b (m_b - m)^2 / sum_b w_b,
+
+    the weighted variance of the block means, unbiased where the variance of m_b goes with 1 / w_b and the ordinary
+    sample variance where the weights are equal. A block without a value has no mean: it is left out and B is the number
+    of the remaining blocks. None under ``MIN_ROUNDS`` rounds or where fewer than two blocks remain.
+    """
+    if len(sums) < MIN_ROUNDS:
+        return None
+    starts = block_starts(len(sums))
+    block_sums, block_weights = np.add.reduceat(sums, starts), np.add.reduceat(weights, starts)
+    full = block_weights > 0
+    blocks = int(full.sum())
+    if blocks < 2:
+        return None
+    block_sums, block_weights = block_sums[full], block_weights[full]
+    total = block_weights.sum()
+    deviation = block_sums / block_weights - block_sums.sum() / total
+    variance = blocks / (blocks - 1) * float((block_weights * deviation**2).sum() / total)
+    return math.sqrt(variance / blocks)
+
+
+def interval(mean: float | None, error: float | None) -> Interval | None:
+    """mean ± 1.96 standard errors, clipped to [0, 1]; None where either is undefined."""
+    if mean is None or error is None:
+        return None
+    return max(0.0, mean - 1.96 * error), min(1.0, mean + 1.96 * error)
+
+
+def agreement(accepted: int, chance: float, variance: float) -> float | None:
+    """z = (accepted - sum o) / sqrt(sum o (1 - o)) over tested positions with accept chance o; None where the variance
+    is too small for it (greedy). Its terms are a martingale's differences: standard normal under any dependence if the
+    decoder is exact."""
+    return None if variance < MIN_VARIANCE else (accepted - chance) / math.sqrt(variance)

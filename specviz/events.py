@@ -1,0 +1,222 @@
+"""What crosses the thread: frozen plain data, the same for a live run, a recorded one and the tests.
+
+Names and fields are those of the trace (see ``trace.py``); probabilities are floats in [0, 1],
+entropies nats, times milliseconds, positions 0-based from the start of the prompt, rounds 1-based.
+``None`` stands for undefined, never NaN.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["accepted", "rejected", "untested", "ignored"]
+Origin = Literal["accepted", "resampled", "bonus", "plain"]
+PlainReason = Literal["k_zero", "budget", "context", "draft_context", "no_match"]
+"""Why a round had no draft: K set to 0, one token of budget left, the target's or the draft's
+context full, no n-gram match."""
+StopReason = Literal["max_new_tokens", "end_of_text", "stop_string", "context"]
+EndReason = Literal["max_new_tokens", "end_of_text", "stop_string", "context", "user", "error"]
+Stage = Literal["import", "tokenizer", "draft", "target", "warm-up", "calibrating"]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An id of the target's vocabulary and the raw bytes it stands for (possibly part of a character)."""
+
+    id: int
+    bytes: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entry of a top list: an id, its bytes, its probability (> 0)."""
+
+    id: int
+    bytes: bytes
+    prob: float
+
+
+Top = tuple[Candidate, ...]
+"""At most ten candidates, most probable first, ties by lower id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """The same position at temperature 1 without cuts, where processing changed either model."""
+
+    p: float
+    q: float | None
+    overlap: float | None
+    entropy_p: float
+    entropy_q: float | None
+    p_top: Top
+    q_top: Top
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A drafted token with everything its test was decided by; see design: DRAFTED."""
+
+    id: int
+    bytes: bytes
+    q: float
+    p: float
+    draft_u: float
+    u: float
+    accept_prob: float | None
+    overlap: float
+    match: float
+    entropy_p: float
+    entropy_q: float
+    rank_p: int
+    rank_q: int
+    verdict: Verdict
+    p_top: Top
+    q_top: Top
+    residual_top: Top
+    raw: Raw | None = None
+    target_sample: int | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A token the round added to the text. ``q`` and ``residual`` are None where undefined."""
+
+    id: int
+    bytes: bytes
+    origin: Origin
+    p: float
+    q: float | None
+    residual: float | None
+    rank_p: int
+    entropy_p: float
+    p_top: Top
+    raw: Raw | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What may change between rounds. ``top_k``/``top_p`` None: no cut. A change of anything but k
+    begins a new segment; k alone begins one for tokens/round only."""
+
+    k: int = 4
+    temperature: float = 1.0
+    draft_temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    drafter: str = "model"
+    rule: str = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Milliseconds of one round; waits of the display never enter."""
+
+    draft_ms: float
+    verify_ms: float
+    decide_ms: float
+    inspect_ms: float
+    total_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round: draft, verify, decide, commit.
+
+    ``k`` is K_r, the number actually drafted (= len(drafted)); the configured K is ``settings.k``.
+    ``start`` is the absolute position of the first emitted token. drafted = accepted + rejected + untested + ignored.
+    """
+
+    index: int
+    start: int
+    k: int
+    settings: Settings
+    drafted: tuple[Drafted, ...]
+    emitted: tuple[Emitted, ...]
+    n_accepted: int
+    tested: int
+    last_u: float
+    plain_reason: PlainReason | None
+    redraws: int
+    timing: Timing
+    stop: StopReason | None
+
+    @property
+    def cut(self) -> bool:
+        """Whether the end of the text fell inside the drafted block: fewer than A + 1 tokens came out."""
+        return len(self.emitted) < self.n_accepted + 1
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(d.verdict == verdict for d in self.drafted)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    text: str
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The start of a run. ``config`` is JSON-able: the options, device, dtype, threads, attention,
+    library versions, ``special_ids`` and ``notes`` (sentences about the pair)."""
+
+    created: str
+    specviz: str
+    config: Mapping[str, Any]
+    vocab_size: int
+    end_ids: tuple[int, ...]
+    prompt: Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Median time of a one-token step of each model at ``at_length`` tokens of context."""
+
+    target_step_ms: float
+    draft_step_ms: float | None
+    at_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A stage of loading. ``done``/``total`` count ``unit``; total None: unknown."""
+
+    stage: Stage
+    done: int = 0
+    total: int | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence a person should see (a padded vocabulary, a forced pair); ``permanent``: a banner."""
+
+    message: str
+    permanent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Prompt read, models warm and timed: rounds come next. Once a run; a trace has no line for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The run is over. ``detail`` says more where there is more: which end id, which stop string, the error."""
+
+    reason: EndReason
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The source cannot go on. ``message``: one or two plain sentences; ``detail``: the traceback, for the log."""
+
+    message: str
+    detail: str = ""
+    exit_code: int = 1
+
+
+Event = Progress | Notice | Header | Calibration | Ready | Round | End | Failed

@@ -1,0 +1,217 @@
+"""From rounds to rates: what one round contributes, and every number of a range of rounds.
+
+Each rate keeps its own name: accepted / tested is the estimate the formula needs, accepted / drafted is what other
+programs print and falls with K. ``None`` stands for undefined.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specviz import theory
+from specviz.estimates import Interval, agreement, batch_means_error, interval, wilson
+from specviz.events import Calibration, Settings
+from specviz.tally import Tallies
+
+
+@dataclass(frozen=True, slots=True)
+class PositionRate:
+    """Acceptance at draft position i (1-based), two ways.
+
+    ``conditional`` = accepted / tested at i. ``unconditional`` = reached / drafted, with reached = #(A >= i) and
+    drafted = #(position i drafted and not ignored).
+    """
+
+    position: int
+    conditional: float | None
+    unconditional: float | None
+    accepted: int
+    tested: int
+    reached: int
+    drafted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Every number of the rounds ``first`` to ``last`` (1-based, inclusive; last = first - 1: no round yet).
+
+    Numbers of tokens/round (``tokens_per_round``, its error, the histograms, both formulas, ``speedup_measured_cost``)
+    are taken over the uncut rounds from ``tokens_per_round_first`` on. ``*_ms`` are medians per round, in milliseconds,
+    except for the one-token steps, which come from the calibration at ``at_length`` tokens.
+    """
+
+    first: int
+    last: int
+    rounds: int
+    tokens: int
+    plain_rounds: int
+    drafted: int
+    accepted: int
+    rejected: int
+    untested: int
+    ignored: int
+    tested: int
+    alpha_tested: float | None
+    alpha_tested_ci: Interval | None
+    alpha_overlap: float | None
+    alpha_overlap_ci: Interval | None
+    mean_match: float | None
+    accepted_over_drafted: float | None
+    agreement_z: float | None
+    tokens_per_round: float | None
+    tokens_per_round_se: float | None
+    tokens_per_round_first: int
+    histogram: dict[int, int]
+    expected_histogram: dict[int, float]
+    formula_at_tested: float | None
+    formula_at_overlap: float | None
+    per_position: tuple[PositionRate, ...]
+    draft_ms: float | None
+    verify_ms: float | None
+    decide_ms: float | None
+    inspect_ms: float | None
+    target_step_ms: float | None
+    draft_step_ms: float | None
+    at_length: int | None
+    c: float | None
+    tokens_per_s: float | None
+    speedup_model: float | None
+    speedup_measured_cost: float | None
+    best_k: int | None
+    break_even_alpha: float | None
+    ceiling: float | None
+
+
+def measure(
+    rows: Tallies, first: int, tokens_first: int, settings: Settings | None, calibration: Calibration | None
+) -> Rates:
+    """The rates of consecutive rounds, the first of which is round ``first``; tokens/round from ``tokens_first`` on.
+
+    ``settings`` are those of the last round, None without one: their k is the one the model speaks about.
+    """
+    drafted, accepted, rejected = _total(rows, "k"), _total(rows, "accepted"), _total(rows, "rejected")
+    tested, chanced = accepted + rejected, _total(rows, "chanced")
+    tokens, total_ms = _total(rows, "emitted"), float(rows["total_ms"].sum())
+    alpha_tested = _ratio(accepted, tested)
+    alpha_overlap = _ratio(float(rows["chance"].sum()), chanced)
+    overlap_error = batch_means_error(rows["chance"], rows["chanced"])
+
+    spans = rows[tokens_first - first :]
+    uncut = spans[spans["uncut"]]
+    drafts = np.bincount(uncut["k"])
+    seen = np.bincount(uncut["accepted"], minlength=len(drafts))
+    spent_ms = float((uncut["draft_ms"] + uncut["verify_ms"] + uncut["decide_ms"]).sum())
+
+    target_step = calibration.target_step_ms if calibration else None
+    draft_step = calibration.draft_step_ms if calibration else None
+    free = settings is not None and settings.drafter == "ngram"
+    c = target_step / draft_step if target_step and draft_step and not free else None
+    predicted = _predict(alpha_tested, settings.k if settings else None, c)
+    return Rates(
+        first=first,
+        last=first + len(rows) - 1,
+        rounds=len(rows),
+        tokens=tokens,
+        plain_rounds=int((rows["k"] == 0).sum()),
+        drafted=drafted,
+        accepted=accepted,
+        rejected=rejected,
+        untested=_total(rows, "untested"),
+        ignored=_total(rows, "ignored"),
+        tested=tested,
+        alpha_tested=alpha_tested,
+        alpha_tested_ci=wilson(accepted, tested),
+        alpha_overlap=alpha_overlap,
+        alpha_overlap_ci=interval(alpha_overlap, overlap_error),
+        mean_match=_ratio(float(rows["match"].sum()), tested),
+        accepted_over_drafted=_ratio(accepted, drafted),
+        agreement_z=agreement(_total(rows, "hits"), float(rows["chance"].sum()), float(rows["variance"].sum())),
+        tokens_per_round=_ratio(_total(uncut, "emitted"), len(uncut)),
+        tokens_per_round_se=batch_means_error(np.where(spans["uncut"], spans["emitted"], 0), spans["uncut"] + 0),
+        tokens_per_round_first=tokens_first,
+        histogram={n: int(count) for n, count in enumerate(seen, start=1)},
+        expected_histogram=_expected_histogram(alpha_tested, drafts),
+        formula_at_tested=_formula(alpha_tested, drafts),
+        formula_at_overlap=_formula(alpha_overlap, drafts),
+        per_position=_per_position(rows),
+        draft_ms=_median(rows["draft_ms"]),
+        verify_ms=_median(rows["verify_ms"]),
+        decide_ms=_median(rows["decide_ms"]),
+        inspect_ms=_median(rows["inspect_ms"]),
+        target_step_ms=target_step,
+        draft_step_ms=draft_step,
+        at_length=calibration.at_length if calibration else None,
+        c=c,
+        tokens_per_s=_ratio(1000.0 * tokens, total_ms),
+        speedup_model=predicted.speedup,
+        speedup_measured_cost=_ratio(target_step * _total(uncut, "emitted"), spent_ms) if target_step else None,
+        best_k=predicted.best_k,
+        break_even_alpha=predicted.break_even_alpha,
+        ceiling=predicted.ceiling,
+    )
+
+
+class _Predicted(NamedTuple):
+    speedup: float | None = None
+    best_k: int | None = None
+    break_even_alpha: float | None = None
+    ceiling: float | None = None
+
+
+def _predict(alpha: float | None, k: int | None, c: float | None) -> _Predicted:
+    if k is None or c is None:
+        return _Predicted()
+    break_even = theory.break_even_alpha(k, c)
+    if alpha is None:
+        return _Predicted(break_even_alpha=break_even)
+    return _Predicted(theory.speedup(alpha, k, c), theory.best_k(alpha, c)[0], break_even, theory.ceiling(alpha, c))
+
+
+def _formula(alpha: float | None, drafts: NDArray[np.int64]) -> float | None:
+    """E[N](alpha, K_r) averaged over the real K_r; ``drafts[K]`` counts the rounds that drafted K."""
+    if alpha is None or not len(drafts):
+        return None
+    return float(sum(count * theory.expected_tokens(alpha, k) for k, count in enumerate(drafts)) / drafts.sum())
+
+
+def _expected_histogram(alpha: float | None, drafts: NDArray[np.int64]) -> dict[int, float]:
+    """sum_r P(N = i | K_r) for i = 1, ..., largest K_r + 1."""
+    if alpha is None:
+        return {}
+    expected = dict.fromkeys(range(1, len(drafts) + 1), 0.0)
+    for k, count in enumerate(drafts.tolist()):
+        for n, chance in enumerate(theory.tokens_distribution(alpha, k), start=1):
+            expected[n] += count * chance
+    return expected
+
+
+def _per_position(rows: Tallies) -> tuple[PositionRate, ...]:
+    depth = int(rows["k"].max(initial=0))
+
+    def at_least(lengths: Any) -> list[int]:
+        """#(length >= i) for i = 1, ..., depth: tested and accepted positions are a prefix of the draft, ignored ones
+        its tail."""
+        counts = np.bincount(lengths, minlength=depth + 1)
+        return [int(n) for n in counts[::-1].cumsum()[::-1][1:]]
+
+    accepted = at_least(rows["accepted"])
+    tested = at_least(rows["accepted"] + rows["rejected"])
+    drafted = at_least(rows["k"] - rows["ignored"])
+    return tuple(
+        PositionRate(i, _ratio(a, t), _ratio(a, d), a, t, a, d)
+        for i, (a, t, d) in enumerate(zip(accepted, tested, drafted, strict=True), start=1)
+    )
+
+
+def _total(rows: Tallies, name: str) -> int:
+    return int(rows[name].sum())
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0 else None
+
+
+def _median(values: NDArray[np.float64]) -> float | None:
+    return float(np.median(values)) if len(values) else None

@@ -1,0 +1,106 @@
+"""The exact rule of speculative sampling, once: numpy, float64, pure.
+
+Leviathan et al. 2023 (arXiv:2211.17192), Algorithm 1, with ``p`` the target's and ``q`` the draft's distribution, both
+as sampled from. It is the reference the decoder's own form is tested against. Arrays come in as anything numpy
+reads and are computed in float64; distributions have shape [V] and sum to 1 up to rounding.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Probs = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What one round comes to.
+
+    ``accept_probs`` has an entry for every drafted token, also behind the first rejection, where nothing is tested.
+    ``residual`` is the distribution [V] the last token was drawn from after a rejection, None without one;
+    ``fell_back`` says that it is p itself because p nowhere exceeds q. ``last_origin`` is plain where nothing was
+    drafted.
+    """
+
+    n_accepted: int
+    accept_probs: tuple[float, ...]
+    residual: Probs | None
+    last_id: int
+    last_origin: Literal["resampled", "bonus", "plain"]
+    fell_back: bool = False
+
+
+def accept_prob(p: ArrayLike, q: ArrayLike, token_id: int) -> float:
+    """min(1, p(x) / q(x)): the chance that drafted token x is accepted.
+
+    A token with q(x) = 0 cannot have been drafted; it gets the limit, 1 where p(x) > 0 and 0 where both are 0.
+    """
+    p_x, q_x = _float64(p)[token_id], _float64(q)[token_id]
+    if p_x <= 0.0:
+        return 0.0
+    return 1.0 if p_x >= q_x else float(p_x / q_x)
+
+
+def overlap(p: ArrayLike, q: ArrayLike) -> float:
+    """sum_x min(p(x), q(x)) = 1 - TV(p, q): the accept chance of a position, whatever is drawn (Corollary 3.6)."""
+    return min(1.0, float(np.minimum(_float64(p), _float64(q)).sum()))
+
+
+def match(p: ArrayLike, q: ArrayLike) -> float:
+    """sum_x p(x) q(x): the accept chance where the target's own sample has to equal the draft's."""
+    return min(1.0, float((_float64(p) * _float64(q)).sum()))
+
+
+def residual(p: ArrayLike, q: ArrayLike) -> tuple[Probs, bool]:
+    """max(0, p - q) / sum max(0, p - q), shape [V]: what a rejected position is drawn from.
+
+    Where the sum is 0 (p nowhere exceeds q: equal up to rounding) it is p itself, and the second value is True.
+    """
+    target = _float64(p)
+    excess = np.maximum(0.0, target - _float64(q))
+    total = excess.sum()
+    if total <= 0.0:
+        return target.copy(), True
+    return excess / total, False
+
+
+def inverse_cdf(probs: ArrayLike, u: float) -> int:
+    """The id drawn from ``probs`` [V] by the uniform ``u`` in [0, 1).
+
+    The float64 CDF is searched right-sided for u times its last value, so that an id of probability 0 is never hit,
+    and the result clamped to the last id with a probability above 0. ``probs`` need not sum to 1.
+    """
+    weights = _float64(probs)
+    possible = np.flatnonzero(weights > 0.0)
+    if possible.size == 0:
+        raise ValueError("no id has a probability above 0")
+    if not 0.0 <= u <= 1.0:
+        raise ValueError(f"u must lie in [0, 1), not {u}")
+    cdf = np.cumsum(weights)
+    return min(int(np.searchsorted(cdf, u * cdf[-1], side="right")), int(possible[-1]))
+
+
+def decide_exact(p: ArrayLike, q: ArrayLike, drafted: ArrayLike, u: ArrayLike, last_u: float) -> Decision:
+    """Decide a round: accept drafted token i iff u[i] < min(1, p_i(x) / q_i(x)), up to the first rejection.
+
+    ``p`` [K+1, V], ``q`` [K, V], ``drafted`` ids [K], ``u`` [K] uniforms in [0, 1). The last token is drawn with
+    ``last_u``: from the residual at the first rejection, else from p[K] (bonus; plain for K = 0).
+    """
+    target, ids, tests = _float64(p), np.asarray(drafted, dtype=np.int64), _float64(u)
+    k = ids.size
+    draft = _float64(q).reshape(k, target.shape[-1])
+    if target.shape[0] != k + 1 or tests.size != k:
+        raise ValueError(f"{k} drafted tokens need p of {k + 1} positions and {k} uniforms")
+    accept_probs = tuple(accept_prob(target[i], draft[i], int(ids[i])) for i in range(k))
+    n_accepted = next((i for i in range(k) if not tests[i] < accept_probs[i]), k)
+    if n_accepted == k:
+        origin: Literal["bonus", "plain"] = "bonus" if k else "plain"
+        return Decision(k, accept_probs, None, inverse_cdf(target[k], last_u), origin)
+    left, fell_back = residual(target[n_accepted], draft[n_accepted])
+    return Decision(n_accepted, accept_probs, left, inverse_cdf(left, last_u), "resampled", fell_back)
+
+
+def _float64(values: ArrayLike) -> Probs:
+    return np.asarray(values, dtype=np.float64)

@@ -1,0 +1,46 @@
+"""The folder of the user's recorded runs: the last twenty, each a trace."""
+
+import contextlib
+import re
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+from specviz.errors import SpecvizError
+from specviz.tokens import visible
+
+KEPT = 20
+_NAME = re.compile(r"run-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\.jsonl")
+
+
+def runs_folder() -> Path:
+    return user_state_path("specviz", appauthor=False) / "runs"
+
+
+def recorded_runs() -> list[Path]:
+    """The recorded runs, the latest first."""
+    with contextlib.suppress(OSError):
+        return sorted((path for path in runs_folder().iterdir() if _NAME.fullmatch(path.name)), reverse=True)
+    return []
+
+
+def new_run_path() -> Path:
+    """A path for the next run, named by the time in UTC and never given before; makes room for it among the kept ones.
+
+    Raises SpecvizError where the folder cannot be made.
+    """
+    folder = runs_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
+    except OSError as error:
+        shown = visible(str(folder).encode("utf-8", "surrogateescape"))
+        raise SpecvizError(
+            f"{shown} cannot be used to keep runs ({error.strerror}): --no-record goes without."
+        ) from None
+    for old in recorded_runs()[KEPT - 1 :]:
+        with contextlib.suppress(OSError):
+            old.unlink()
+    return folder / f"run-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}.jsonl"

@@ -1,0 +1,114 @@
+"""The running values of a run, for plots: a fold that never looks back, so that any prefix is a slice of it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from specviz.estimates import wilson
+from specviz.tally import Tally
+from specviz.theory import expected_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Parallel sequences with an entry a round, None where undefined.
+
+    Running values restart where a segment begins: those of tokens/round and the K_r the formulas are averaged over at
+    ``tokens_segment_starts``, all others at ``segment_starts`` (rounds above 1). ``n`` is the number of tokens of each
+    round, cut ones included.
+    """
+
+    rounds: Sequence[int]
+    alpha_tested: Sequence[float | None]
+    alpha_tested_low: Sequence[float | None]
+    alpha_tested_high: Sequence[float | None]
+    alpha_overlap: Sequence[float | None]
+    tokens_per_round: Sequence[float | None]
+    formula_at_tested: Sequence[float | None]
+    formula_at_overlap: Sequence[float | None]
+    n: Sequence[int]
+    segment_starts: Sequence[int]
+    tokens_segment_starts: Sequence[int]
+
+
+@dataclass(slots=True)
+class _Running:
+    accepted: int = 0
+    tested: int = 0
+    chance: float = 0.0
+    chanced: int = 0
+
+    def add(self, tally: Tally) -> None:
+        self.accepted += tally.accepted
+        self.tested += tally.accepted + tally.rejected
+        self.chance += tally.chance
+        self.chanced += tally.chanced
+
+
+@dataclass(slots=True)
+class _RunningTokens:
+    tokens: int = 0
+    drafts: Counter[int] = field(default_factory=Counter)
+
+    def add(self, tally: Tally) -> None:
+        if tally.uncut:
+            self.tokens += tally.emitted
+            self.drafts[tally.k] += 1
+
+    def mean(self) -> float | None:
+        return self.tokens / rounds if (rounds := self.drafts.total()) else None
+
+    def formula(self, alpha: float | None) -> float | None:
+        rounds = self.drafts.total()
+        if alpha is None or not rounds:
+            return None
+        return sum(count * expected_tokens(alpha, k) for k, count in self.drafts.items()) / rounds
+
+
+class SeriesFold:
+    """Adds a round at a time; ``series(last)`` gives the values up to round ``last``."""
+
+    def __init__(self) -> None:
+        self._running = _Running()
+        self._tokens = _RunningTokens()
+        self._values: tuple[list[float | None], ...] = tuple([] for _ in range(7))
+        self._n: list[int] = []
+        self._starts: list[int] = []
+        self._tokens_starts: list[int] = []
+
+    def add(self, tally: Tally, *, new_segment: bool, new_tokens_segment: bool) -> None:
+        """``new_segment``/``new_tokens_segment``: whether this round begins one, for all rates or for tokens/round."""
+        index = len(self._n) + 1
+        if new_segment:
+            self._running = _Running()
+            self._starts.append(index)
+        if new_tokens_segment:
+            self._tokens = _RunningTokens()
+            self._tokens_starts.append(index)
+        self._running.add(tally)
+        self._tokens.add(tally)
+        self._n.append(tally.emitted)
+        now = self._running
+        tested = now.accepted / now.tested if now.tested else None
+        overlap = now.chance / now.chanced if now.chanced else None
+        low, high = wilson(now.accepted, now.tested) or (None, None)
+        tokens = self._tokens
+        row = (tested, low, high, overlap, tokens.mean(), tokens.formula(tested), tokens.formula(overlap))
+        for values, value in zip(self._values, row, strict=True):
+            values.append(value)
+
+    def series(self, last: int) -> Series:
+        tested, low, high, overlap, mean, at_tested, at_overlap = (values[:last] for values in self._values)
+        return Series(
+            rounds=range(1, last + 1),
+            alpha_tested=tested,
+            alpha_tested_low=low,
+            alpha_tested_high=high,
+            alpha_overlap=overlap,
+            tokens_per_round=mean,
+            formula_at_tested=at_tested,
+            formula_at_overlap=at_overlap,
+            n=self._n[:last],
+            segment_starts=[start for start in self._starts if start <= last],
+            tokens_segment_starts=[start for start in self._tokens_starts if start <= last],
+        )

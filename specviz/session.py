@@ -1,0 +1,168 @@
+"""The worker thread that runs a source: run, pause, step, change, restart, stop."""
+
+import contextlib
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+from specviz.config import RunRequest
+from specviz.errors import SpecvizError
+from specviz.events import End, Event, Failed, Ready, Round, Settings
+from specviz.source import Source
+
+Deliver = Callable[[int, Event], None]
+
+
+def failure(error: Exception) -> Failed:
+    """What a person is told of an exception that ended the source."""
+    detail = "".join(traceback.format_exception(error))
+    if isinstance(error, SpecvizError):
+        return Failed(str(error), detail, error.exit_code)
+    return Failed(f"{type(error).__name__}: {error}", detail, 1)
+
+
+class Session:
+    """Owns a daemon thread in which a source is opened once and then runs one request at a time.
+
+    ``deliver(run_id, event)`` is called on that thread, in order; run id 0 stands for opening the source.
+    Every other method may be called from any thread and returns at once. A round needs a permit: a step,
+    or being resumed with ``pace`` seconds gone since the last round. Waiting is never part of a round's time.
+    """
+
+    def __init__(self, source: Source, deliver: Deliver) -> None:
+        self._source = source
+        self._deliver = deliver
+        self._changed = threading.Condition()
+        self._run_id = 0
+        self._waiting: RunRequest | None = None
+        self._settings = Settings()
+        self._running = False
+        self._steps = 0
+        self._pace = 0.0
+        self._next_round_at = 0.0
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="specviz-session", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def begin(self, request: RunRequest, *, paused: bool = False) -> int:
+        """Ask for a new run, which supersedes the current one; returns its id."""
+        with self._changed:
+            self._run_id += 1
+            self._waiting = request
+            self._settings = request.settings
+            self._running = not paused
+            self._steps = 0
+            self._next_round_at = 0.0
+            self._changed.notify_all()
+            return self._run_id
+
+    def resume(self) -> None:
+        with self._changed:
+            self._running = True
+            self._changed.notify_all()
+
+    def pause(self) -> None:
+        """Stop after the round being made, if any; permits not yet used are dropped."""
+        with self._changed:
+            self._running = False
+            self._steps = 0
+
+    def step(self) -> None:
+        """Permit exactly one more round."""
+        with self._changed:
+            self._steps += 1
+            self._changed.notify_all()
+
+    def change(self, settings: Settings) -> None:
+        """Use these settings from the next round on."""
+        with self._changed:
+            self._settings = settings
+
+    @property
+    def running(self) -> bool:
+        return self._running
+
+    @property
+    def pace(self) -> float:
+        """Least number of seconds between the starts of showing two rounds; 0: full speed."""
+        return self._pace
+
+    @pace.setter
+    def pace(self, seconds: float) -> None:
+        with self._changed:
+            self._next_round_at += seconds - self._pace
+            self._pace = seconds
+            self._changed.notify_all()
+
+    def close(self, timeout: float = 1.0) -> None:
+        """Stop for good: after the model call in progress at the latest, waiting for it at most ``timeout`` seconds."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def _work(self) -> None:
+        try:
+            self._source.open(lambda event: self._deliver(0, event))
+        except Exception as error:
+            self._deliver(0, failure(error))
+            return
+        while (run := self._next_request()) is not None:
+            run_id, request = run
+            try:
+                self._play(run_id, request)
+            except Exception as error:
+                self._deliver(run_id, failure(error))
+            with self._changed:
+                if run_id == self._run_id:
+                    self._running = False
+
+    def _next_request(self) -> tuple[int, RunRequest] | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._waiting is not None)
+            if self._closed or self._waiting is None:
+                return None
+            request, self._waiting = self._waiting, None
+            return self._run_id, request
+
+    def _play(self, run_id: int, request: RunRequest) -> None:
+        events = self._source.run(request, lambda: self._settings, lambda: self._superseded(run_id))
+        rounds_are_next = False
+        with contextlib.closing(events):  # type: ignore[type-var]
+            while not self._superseded(run_id):
+                if rounds_are_next and not self._permitted(run_id):
+                    return
+                event = next(events, None)
+                if event is None:
+                    return
+                if isinstance(event, Round):
+                    self._next_round_at = time.monotonic() + self._pace
+                self._deliver(run_id, event)
+                if isinstance(event, Ready):
+                    rounds_are_next = True
+                elif isinstance(event, Round) and event.stop is not None:
+                    rounds_are_next = False
+                elif isinstance(event, End):
+                    return
+
+    def _superseded(self, run_id: int) -> bool:
+        return self._closed or run_id != self._run_id
+
+    def _permitted(self, run_id: int) -> bool:
+        """Wait for a permit and take it; False once the run is superseded."""
+        with self._changed:
+            while not self._superseded(run_id):
+                wait = None
+                if self._steps:
+                    self._steps -= 1
+                    return True
+                if self._running:
+                    wait = self._next_round_at - time.monotonic()
+                    if wait <= 0:
+                        return True
+                self._changed.wait(wait)
+            return False

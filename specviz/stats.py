@@ -1,0 +1,118 @@
+"""The fold from events to numbers: add events as they come, ask for the rates as of any round."""
+
+from bisect import bisect_right
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from specviz.events import Calibration, Emitted, End, Event, Header, Round, Settings
+from specviz.rates import PositionRate, Rates, measure
+from specviz.series import Series, SeriesFold
+from specviz.summary import Span, summarise
+from specviz.tally import TALLY_DTYPE, Tallies, inconsistency, tally
+
+__all__ = ["PositionRate", "Rates", "RunStats", "Series", "inconsistency"]
+
+
+class RunStats:
+    """The numbers of one run.
+
+    A change of settings other than k begins a segment of rates; any change of settings one of tokens/round. Queries
+    take ``last``, a round (1-based): the numbers as they stood after it; None is the latest, 0 before the first.
+    """
+
+    def __init__(self) -> None:
+        self.header: Header | None = None
+        self.calibration: Calibration | None = None
+        self.end: End | None = None
+        self._rows: Tallies = np.zeros(64, TALLY_DTYPE)
+        self._emitted: list[Emitted] = []
+        self._settings: list[Settings] = []
+        self._starts: list[int] = []
+        self._tokens_starts: list[int] = []
+        self._series = SeriesFold()
+
+    @property
+    def rounds(self) -> int:
+        return len(self._settings)
+
+    def add(self, event: Event) -> None:
+        """Take in a Header, Calibration, Round or End; anything else is ignored.
+
+        Raises ValueError for a round whose counts do not add up (see ``inconsistency``).
+        """
+        match event:
+            case Round():
+                self._add_round(event)
+            case Header():
+                self.header = event
+            case Calibration():
+                self.calibration = event
+            case End():
+                self.end = event
+
+    def on_screen(self, last: int | None = None) -> Rates:
+        """The rates of the segment round ``last`` belongs to, up to that round."""
+        last = self._last(last)
+        return self._measure(_begin(self._starts, last), last, _begin(self._tokens_starts, last))
+
+    def whole(self, last: int | None = None) -> Rates:
+        """The rates of the whole run up to round ``last``: all segments pooled, and every K."""
+        return self._measure(1, self._last(last), 1)
+
+    def series(self, last: int | None = None) -> Series:
+        return self._series.series(self._last(last))
+
+    def verify_time(self, m: int, last: int | None = None) -> float | None:
+        """T_verify(m): the median verify time, in milliseconds, of rounds with m ids (K_r + 1), the run's first round
+        excluded. None without such a round."""
+        rows = self._rows[1 : self._last(last)]
+        times = rows["verify_ms"][rows["k"] == m - 1]
+        return float(np.median(times)) if len(times) else None
+
+    def summary(self) -> dict[str, Any]:
+        """The object of ``run --json``: plain JSON values, undefined numbers None, whole-run numbers pooled."""
+        spans = [
+            Span(rates, self._settings[rates.first - 1], self._by_k(rates.first, rates.last))
+            for rates in (self._measure(a, b, a) for a, b in _ranges(self._starts, 1, self.rounds))
+        ]
+        return summarise(self.whole(), spans, self._emitted, self.header, self.end)
+
+    def _add_round(self, event: Round) -> None:
+        counted = tally(event)
+        before = self._settings[-1] if self._settings else None
+        new_tokens_segment = event.settings != before
+        new_segment = before is None or replace(event.settings, k=before.k) != before
+        index = self.rounds
+        if index == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+        self._rows[index] = counted
+        self._settings.append(event.settings)
+        self._emitted.extend(event.emitted)
+        if new_segment:
+            self._starts.append(index + 1)
+        if new_tokens_segment:
+            self._tokens_starts.append(index + 1)
+        self._series.add(counted, new_segment=new_segment, new_tokens_segment=new_tokens_segment)
+
+    def _by_k(self, first: int, last: int) -> list[tuple[int, Rates]]:
+        return [(self._settings[a - 1].k, self._measure(a, b, a)) for a, b in _ranges(self._tokens_starts, first, last)]
+
+    def _measure(self, first: int, last: int, tokens_first: int) -> Rates:
+        settings = self._settings[last - 1] if last else None
+        return measure(self._rows[first - 1 : last], first, tokens_first, settings, self.calibration)
+
+    def _last(self, last: int | None) -> int:
+        return self.rounds if last is None else max(0, min(last, self.rounds))
+
+
+def _begin(starts: list[int], last: int) -> int:
+    """The start of the segment round ``last`` belongs to; 1 before the first round."""
+    return starts[max(0, bisect_right(starts, last) - 1)] if starts else 1
+
+
+def _ranges(starts: list[int], first: int, last: int) -> list[tuple[int, int]]:
+    """The inclusive ranges that ``starts`` cuts the rounds from ``first`` to ``last`` into."""
+    inner = [start for start in starts if first <= start <= last]
+    return list(zip(inner, [start - 1 for start in inner[1:]] + [last], strict=True)) if inner else []

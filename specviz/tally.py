@@ -1,0 +1,97 @@
+"""What one round contributes to the rates."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specviz.events import Drafted, Round
+
+
+class Tally(NamedTuple):
+    """Counts, sums and times of a round.
+
+    ``uncut``: it counts for tokens/round. ``chanced``: its tested positions whose rule has an accept chance o;
+    ``hits``: the accepted ones among them; ``chance`` and ``variance``: their sums of o and of o (1 - o).
+    ``match``: the sum of p q over all tested positions.
+    """
+
+    k: int
+    accepted: int
+    rejected: int
+    untested: int
+    ignored: int
+    emitted: int
+    uncut: bool
+    chanced: int
+    hits: int
+    chance: float
+    variance: float
+    match: float
+    draft_ms: float
+    verify_ms: float
+    decide_ms: float
+    inspect_ms: float
+    total_ms: float
+
+
+TALLY_DTYPE = np.dtype([(name, np.dtype(kind)) for name, kind in Tally.__annotations__.items()])
+Tallies = NDArray[np.void]
+"""A structured array of ``TALLY_DTYPE``, one entry a round."""
+
+
+def inconsistency(event: Round) -> str | None:
+    """What is wrong with a round's counts, as a sentence; None where they add up.
+
+    drafted = accepted + rejected + untested + ignored = K_r, the accepted ones first; A of them entered the text,
+    with one more token unless the round was cut.
+    """
+    verdicts = [drafted.verdict for drafted in event.drafted]
+    accepted, rejected = verdicts.count("accepted"), verdicts.count("rejected")
+    if event.k != len(verdicts):
+        return f"round {event.index} says it drafted {event.k} tokens and lists {len(verdicts)}"
+    if event.n_accepted != accepted or verdicts[:accepted] != ["accepted"] * accepted:
+        return f"round {event.index} says its first {event.n_accepted} tokens were accepted, the verdicts say otherwise"
+    if event.tested != accepted + rejected:
+        return f"round {event.index} says {event.tested} tokens were tested, the verdicts say {accepted + rejected}"
+    if not event.n_accepted <= len(event.emitted) <= event.n_accepted + 1:
+        return f"round {event.index} accepted {event.n_accepted} tokens and emitted {len(event.emitted)}"
+    return None
+
+
+def tally(event: Round) -> Tally:
+    """Count one round. Raises ValueError where its counts do not add up."""
+    if problem := inconsistency(event):
+        raise ValueError(problem)
+    tested = event.drafted[: event.tested]
+    chances = [chance for d in tested if (chance := accept_chance(d, event.settings.rule)) is not None]
+    timing = event.timing
+    return Tally(
+        k=event.k,
+        accepted=event.n_accepted,
+        rejected=event.tested - event.n_accepted,
+        untested=event.count("untested"),
+        ignored=event.count("ignored"),
+        emitted=len(event.emitted),
+        uncut=not event.cut,
+        chanced=len(chances),
+        hits=event.n_accepted if chances else 0,
+        chance=sum(chances),
+        variance=sum(o * (1.0 - o) for o in chances),
+        match=sum(d.match for d in tested),
+        draft_ms=timing.draft_ms,
+        verify_ms=timing.verify_ms,
+        decide_ms=timing.decide_ms,
+        inspect_ms=timing.inspect_ms,
+        total_ms=timing.total_ms,
+    )
+
+
+def accept_chance(drafted: Drafted, rule: str) -> float | None:
+    """The exact accept chance of a tested position under ``rule``, whatever was drawn: overlap under exact, match under
+    equality, none under any other. Kept within [0, 1] against the rounding of the sums it comes from."""
+    if rule == "exact":
+        return min(1.0, max(0.0, drafted.overlap))
+    if rule == "equality":
+        return min(1.0, max(0.0, drafted.match))
+    return None

@@ -1,0 +1,208 @@
+"""Events as JSON Lines, and back: the schema "specviz-trace", version 1.
+
+A field of an event is a key of its line. Written: strict ASCII JSON, undefined and non-finite numbers as null,
+probabilities of top lists at six significant digits, everything else at round-trip precision. Read: every field
+checked for type and range, so what comes out of a file is as safe to work with as a live run.
+"""
+
+import json
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from specviz.errors import SpecvizError
+from specviz.events import Calibration, End, Event, Header, Round
+from specviz.schema import BadLine, check_entry, from_json, quote, to_json
+from specviz.tally import inconsistency
+from specviz.tokens import visible
+
+SCHEMA = "specviz-trace"
+VERSION = 1
+Recorded = Header | Calibration | Round | End
+_TYPES: dict[str, type[Recorded]] = {"header": Header, "calibration": Calibration, "round": Round, "end": End}
+_NAMES: dict[type, str] = {event: name for name, event in _TYPES.items()}
+
+_RULES = ("exact", "equality", "typical")
+_CONFIG: dict[str, Any] = {
+    **dict.fromkeys(("draft", "target", "device", "dtype", "attention"), str),
+    **dict.fromkeys(("seed", "max_new_tokens", "threads"), int),
+    **dict.fromkeys(("stop", "notes"), tuple[str, ...]),
+    "special_ids": tuple[int, ...],
+}
+"""Entries of the configuration that are worked with; the others are only shown."""
+
+
+class CutLine(BadLine):
+    """A line that stops in the middle of its record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A recorded run. ``end`` is None where the recording stops without one; ``incomplete``: its last line is cut."""
+
+    header: Header
+    calibration: Calibration | None
+    rounds: tuple[Round, ...]
+    end: End | None
+    incomplete: bool = False
+
+
+def dump(event: Event, summary: Mapping[str, Any] | None = None) -> str | None:
+    """The event's line, without the line break; None for events a trace does not hold. ``summary`` goes with End."""
+    name = _NAMES.get(type(event))
+    if name is None:
+        return None
+    line: dict[str, Any] = {"type": name}
+    if isinstance(event, Header):
+        line |= {"schema": SCHEMA, "version": VERSION}
+    line |= to_json(event)
+    if isinstance(event, End):
+        line["summary"] = to_json(summary)
+    return json.dumps(line, allow_nan=False)
+
+
+def load_line(line: bytes) -> Recorded:
+    """The event of a line. Raises BadLine; CutLine where the line is the beginning of a record."""
+    record = _parse(line)
+    kind = record.get("type")
+    if not isinstance(kind, str) or kind not in _TYPES:
+        raise BadLine(f"its type must be one of {', '.join(_TYPES)}, not {quote(kind)}")
+    if kind == "header":
+        _check_schema(record)
+    if kind == "end":
+        check_entry(record, "summary", Mapping[str, Any] | None)
+    event: Recorded = from_json(_TYPES[kind], record)
+    if isinstance(event, Round):
+        _check_round(event)
+    if isinstance(event, Header):
+        for name in event.config.keys() & _CONFIG:
+            check_entry(record["config"], name, _CONFIG[name] | None, "config")
+    return event
+
+
+def read(path: Path, name: str | None = None) -> Trace:
+    """The recorded run in ``path``, called ``name`` in errors.
+
+    Raises SpecvizError, one sentence with the file and the line, for whatever is no whole trace; only the last line
+    may be cut.
+    """
+    name = visible(str(name or path).encode("utf-8", "surrogateescape"))
+    lines = _lines(path, name)
+    header: Header | None = None
+    calibration: Calibration | None = None
+    rounds: list[Round] = []
+    end: End | None = None
+    for number, line in enumerate(lines, 1):
+        try:
+            if end is not None:
+                raise BadLine("a record stands behind the end")
+            event = load_line(line)
+            if isinstance(event, Header) != (number == 1):
+                raise BadLine("a trace begins with its header" if number == 1 else "a second header")
+            if isinstance(event, Round) and event.index != len(rounds) + 1:
+                raise BadLine(f"round {event.index} stands where round {len(rounds) + 1} belongs")
+        except CutLine as cut:
+            if header is not None and number == len(lines):
+                return Trace(header, calibration, tuple(rounds), None, incomplete=True)
+            raise SpecvizError(f"{name}, line {number}: {cut}.") from None
+        except BadLine as bad:
+            hint = "not a specviz trace: " if number == 1 and not isinstance(bad, _NewerVersion) else ""
+            raise SpecvizError(f"{name}, line {number}: {hint}{bad}.") from None
+        match event:
+            case Header():
+                header = event
+            case Calibration():
+                calibration = event
+            case Round():
+                rounds.append(event)
+            case End():
+                end = event
+    if header is None:
+        raise SpecvizError(f"{name}, line 1: not a specviz trace: the file is empty.")
+    return Trace(header, calibration, tuple(rounds), end)
+
+
+class _NewerVersion(BadLine):
+    pass
+
+
+def _lines(path: Path, name: str) -> list[bytes]:
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise SpecvizError(f"{name} is a folder, not a trace: name a .jsonl file in it.")
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise SpecvizError(f"{name} is a device, not a trace.")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise SpecvizError(f"{name}: there is no such file.") from None
+    except PermissionError:
+        raise SpecvizError(f"{name}: no permission to read it.") from None
+    except (OSError, ValueError) as error:
+        raise SpecvizError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    return data.rstrip(b"\r\n \t").split(b"\n") if data.strip() else []
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    if not line.strip():
+        raise BadLine("the line is blank")
+    try:
+        text = line.decode("utf-8").strip()
+    except UnicodeDecodeError as error:
+        if line.startswith(b"{") and error.reason == "unexpected end of data":
+            raise CutLine("the record is cut off") from None
+        raise BadLine("not text in UTF-8") from None
+    try:
+        record = json.loads(text, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        if _is_cut(text, error):
+            raise CutLine("the record is cut off") from None
+        raise BadLine(f"not JSON ({error.msg} at column {error.colno})") from None
+    except RecursionError:
+        raise BadLine("nested too deeply") from None
+    except ValueError as error:
+        raise error if isinstance(error, BadLine) else BadLine("a number is too long") from None
+    if not isinstance(record, dict):
+        raise BadLine("not a JSON object")
+    return record
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise BadLine(f"{name} is not allowed")
+
+
+_OPEN_ENDED = re.compile(
+    r"(t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|\.?\d*[eE][+-]?|\\(u[0-9a-fA-F]{0,3})?|u?[0-9a-fA-F]{0,3})?"
+)
+
+
+def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether ``text`` fails only because it stops: it is the beginning of some object."""
+    return text.startswith("{") and (
+        error.msg.startswith("Unterminated string") or _OPEN_ENDED.fullmatch(text, error.pos) is not None
+    )
+
+
+def _check_schema(record: dict[str, Any]) -> None:
+    schema, version = record.get("schema"), record.get("version")
+    if schema != SCHEMA:
+        raise BadLine(f"its schema must be {SCHEMA}, not {quote(schema)}")
+    if type(version) is int and version > VERSION:
+        raise _NewerVersion(f"trace version {quote(version)}, but this specviz reads version {VERSION}: update specviz")
+    if type(version) is not int or version != VERSION:
+        raise BadLine(f"its version must be {VERSION}, not {quote(version)}")
+
+
+def _check_round(event: Round) -> None:
+    """Raise BadLine for what no round can be."""
+    if problem := inconsistency(event):
+        raise BadLine(problem)
+    if not re.fullmatch("a*(ru*|i*)", "".join(d.verdict[0] for d in event.drafted)):
+        raise BadLine(f"the verdicts of round {event.index} are in an order that no rule gives")
+    if not event.emitted:
+        raise BadLine(f"round {event.index} emitted nothing")
+    if event.settings.rule not in _RULES:
+        raise BadLine(f"settings.rule must be one of {', '.join(_RULES)}, not {quote(event.settings.rule)}")

@@ -1,0 +1,184 @@
+"""The app: it owns the session and what came of it, the themes and the way out. Screens only show and ask."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual.app import App, CSSPathType
+from textual.binding import BindingType
+from textual.filter import DimFilter
+from textual.message import Message
+from textual.screen import Screen
+from textual.timer import Timer
+
+from specviz.events import Failed
+from specviz.session import Session
+from specviz.source import Source
+from specviz.ui import themes
+from specviz.ui.commands import KeyCommands
+from specviz.ui.farewell import farewell
+from specviz.ui.inbox import Inbox
+from specviz.ui.keys import app_bindings
+from specviz.ui.literal import literal
+from specviz.ui.options import AppOptions
+from specviz.ui.screens.main import MainScreen
+from specviz.ui.terminal_guard import signals_leave
+from specviz.ui.timeline import Timeline
+from specviz.ui.transport import Transport
+
+QUIT_WAIT = 0.3
+"""Seconds a quitting app waits for a model call to end before it leaves the (daemon) thread behind."""
+FLOODED = 1 / 6
+SMOOTH = 1 / 30
+"""Least seconds between two paints while rounds pour in, and else: the decoder shares the interpreter with us."""
+FOLDING = 0.04
+"""Seconds of folding events in one go before keys get their turn."""
+DIMMED = 0.66
+"""How much of a dim text's colour stays: with Textual's one half, dim text on white is hard to read."""
+
+
+class Wake(Message, bubble=False):
+    """Something is in the inbox. Two of them in a row are one."""
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, Wake)
+
+
+class SpecvizApp(App[None]):
+    """Shows one source. ``return_code`` after ``run()`` is the process's exit code; ``farewell()`` what to print then."""
+
+    TITLE = "specviz"
+    CSS_PATH: ClassVar[CSSPathType | None] = "specviz.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = app_bindings()
+    COMMANDS = {KeyCommands}  # noqa: RUF012 (Textual types it as a set)
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
+
+    def __init__(self, source: Source, options: AppOptions) -> None:
+        self.options = options
+        self.timeline = Timeline(follow=options.live)
+        self.inbox = Inbox(options.record, self._wake)
+        self.session = Session(source, self.inbox.deliver)
+        self.transport = Transport(
+            self.session, self.timeline, options.request, live=options.live, pace=options.pace
+        )
+        self._started = False
+        self._next_paint = 0.0
+        self._drain_timer: Timer | None = None
+        self._signals = contextlib.ExitStack()
+        super().__init__()
+        for line_filter in self._filters:
+            if isinstance(line_filter, DimFilter):
+                line_filter.dim_factor = DIMMED
+        self._use_themes()
+
+    # -- themes
+
+    def _use_themes(self) -> None:
+        loaded, self.bad_themes = themes.load_themes()
+        self.theme_names = list(loaded)
+        for theme in loaded.values():
+            self.register_theme(theme)
+        wanted = self.options.theme or themes.DEFAULT
+        self.unknown_theme = None if wanted in loaded else wanted
+        self.theme = wanted if wanted in loaded else themes.DEFAULT
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return themes.variable_defaults()
+
+    def next_theme(self) -> None:
+        self.theme = themes.after(self.theme, self.theme_names)
+
+    # -- life
+
+    def get_default_screen(self) -> Screen[Any]:
+        self.main = MainScreen(self.transport, self.options)
+        return self.main
+
+    def on_mount(self) -> None:
+        self._signals.enter_context(signals_leave(self.leave))
+        for bad in self.bad_themes:
+            self.say(f"Theme left out: {bad}", error=True)
+        if self.unknown_theme is not None:
+            self.say(f'No theme "{self.unknown_theme}": using "{self.theme}".', error=True)
+
+    def start(self) -> None:
+        """Begin the first run; called once the first picture is on screen, for loading takes the interpreter's time."""
+        if not self._started:
+            self._started = True
+            self.session.start()
+            self.transport.begin(self.options.request, paused=self.options.paused, at=self.options.at)
+
+    def on_unmount(self) -> None:
+        self._signals.close()
+        if self._started:
+            self.session.close(timeout=QUIT_WAIT)
+        self.inbox.close()
+
+    def leave(self, code: int | None = None) -> None:
+        """Quit: with the exit code of a failure if there was one, unless another is given."""
+        failed = self.timeline.failed
+        self.exit(return_code=code if code is not None else failed.exit_code if failed else 0)
+
+    def action_leave(self) -> None:
+        self.leave()
+
+    def action_interrupt(self) -> None:
+        self.leave(130)
+
+    async def action_quit(self) -> None:
+        self.leave()
+
+    @property
+    def trace_path(self) -> Path | None:
+        """The file this run is in."""
+        return self.inbox.path or self.options.trace
+
+    def farewell(self) -> str:
+        """For the normal screen, when the app has left it: the run in numbers and how to see it again."""
+        return farewell(self.timeline.stats, self.trace_path)
+
+    def say(self, message: str, *, error: bool = False) -> None:
+        """A notification of literal text."""
+        self.notify(literal(message), severity="error" if error else "information", markup=False)
+
+    # -- events
+
+    def _wake(self) -> None:
+        """On the worker thread: tell the screen there is something, unless it is gone."""
+        with contextlib.suppress(RuntimeError):
+            self.post_message(Wake())
+
+    def on_wake(self) -> None:
+        if self._drain_timer is None:
+            wait = self._next_paint - time.monotonic()
+            if wait > 0:
+                self._drain_timer = self.set_timer(wait, self._drain)
+            else:
+                self._drain()
+
+    def _drain(self) -> None:
+        self._drain_timer = None
+        failed = self.timeline.failed
+        for run_id, event in self._arrived():
+            self.transport.accept(run_id, event)
+        now = time.monotonic()
+        if now >= self._next_paint:
+            self._next_paint = now + (FLOODED if self.transport.flooding else SMOOTH)
+            self.main.update()
+        if len(self.inbox):
+            self._drain_timer = self.set_timer(max(0.005, self._next_paint - now if not failed else 0), self._drain)
+
+    def _arrived(self) -> Iterator[tuple[int, Any]]:
+        until = time.monotonic() + FOLDING
+        while time.monotonic() < until:
+            arrived = list(self.inbox.drain(50))
+            if not arrived:
+                return
+            yield from arrived
+
+    @property
+    def failed(self) -> Failed | None:
+        return self.timeline.failed

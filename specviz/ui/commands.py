@@ -1,0 +1,53 @@
+"""The command palette: every key of the table by name, and the prepared prompts."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from specviz.ui.keys import EVERYWHERE, KEYS
+from specviz.ui.literal import literal
+
+if TYPE_CHECKING:
+    from specviz.ui.app import SpecvizApp
+
+
+class Command(NamedTuple):
+    name: str
+    action: str
+    help: str
+
+
+class KeyCommands(Provider):
+    """Offers what can be done now; what cannot is left out."""
+
+    @property
+    def _app(self) -> "SpecvizApp":
+        return cast("SpecvizApp", self.app)
+
+    def _commands(self) -> Iterator[Command]:
+        main = self._app.main
+        for key in KEYS:
+            if key.id not in (*EVERYWHERE, "prompt") and main.works(key.id):
+                yield Command(f"{key.label}  ({key.shown})", key.id, key.tooltip)
+        if main.works("prompt(1)"):
+            for number, (name, text) in enumerate(self._app.options.prompts[:9], start=1):
+                yield Command(f"prompt {number}: {literal(name)}", f"prompt({number})", literal(text)[:60])
+
+    async def discover(self) -> Hits:
+        for command in self._commands():
+            yield DiscoveryHit(
+                Content(command.name), self._run(command), text=command.name, help=Content(command.help)
+            )
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command in self._commands():
+            if (score := matcher.match(command.name)) > 0:
+                shown = Content(command.name)
+                yield Hit(score, shown, self._run(command), text=command.name, help=Content(command.help))
+
+    def _run(self, command: Command) -> "partial[object]":
+        return partial(self._app.run_action, command.action, self._app.main)

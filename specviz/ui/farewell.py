@@ -1,0 +1,23 @@
+"""What is left on the normal screen when the app has gone."""
+
+import shlex
+from pathlib import Path
+
+from specviz.stats import RunStats
+from specviz.ui.literal import literal
+from specviz.ui.status import number, rate
+
+
+def farewell(stats: RunStats, path: Path | None) -> str:
+    """The whole run in a line, and the command that shows it again; empty where there is nothing to say."""
+    lines = []
+    rates = stats.whole()
+    if rates.rounds:
+        pooled = ", over all settings" if stats.on_screen().first > 1 else ""
+        lines.append(
+            f"α tested {rate(rates.alpha_tested).strip()} · tokens/round {number(rates.tokens_per_round).strip()}"
+            f" · {rates.rounds} rounds, {rates.tokens} tokens{pooled}"
+        )
+    if path is not None:
+        lines.append(f"specviz replay {literal(shlex.quote(str(path)))}")
+    return "\n".join(lines)

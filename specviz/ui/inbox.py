@@ -1,0 +1,78 @@
+"""The way from the worker thread to the screen: recorded first, then queued, then one wake-up for many."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from specviz.events import End, Event, Failed, Notice
+from specviz.ui.options import Recording
+
+
+class Inbox:
+    """Receives what the session delivers.
+
+    ``deliver`` runs on the worker thread: it records the event, queues it and calls ``wake``, which must be cheap,
+    thread-safe and may merge. ``drain`` runs on the screen's thread. Nothing is queued that was not recorded first.
+    """
+
+    def __init__(self, record: Callable[[], Recording | None], wake: Callable[[], object]) -> None:
+        self._record = record
+        self._wake = wake
+        self._queue: deque[tuple[int, Event]] = deque()
+        self._lock = threading.Lock()
+        self._run_id = 0
+        self._recording: Recording | None = None
+        self._closed = False
+        self.path: Path | None = None
+
+    def deliver(self, run_id: int, event: Event) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            if trouble := self._keep(run_id, event):
+                self._queue.append((0, trouble))
+            self._queue.append((run_id, event))
+        self._wake()
+
+    def drain(self, limit: int) -> Iterator[tuple[int, Event]]:
+        """At most ``limit`` events in the order they came."""
+        for _ in range(limit):
+            try:
+                yield self._queue.popleft()
+            except IndexError:
+                return
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def close(self) -> None:
+        """Take nothing more and finish the recording."""
+        with self._lock:
+            self._closed = True
+            try:
+                self._finish()
+            except OSError:
+                self.path = None
+
+    def _keep(self, run_id: int, event: Event) -> Notice | None:
+        try:
+            if run_id != self._run_id:
+                self._finish()
+                self._run_id = run_id
+                self._recording = self._record()
+                if self._recording is not None:
+                    self.path = self._recording.path
+            if self._recording is not None:
+                self._recording.add(event)
+            if isinstance(event, End | Failed):
+                self._finish()
+        except (OSError, ValueError) as error:
+            self._recording = None
+            return Notice(f"This run is no longer recorded: {error}", permanent=True)
+        return None
+
+    def _finish(self) -> None:
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.close()

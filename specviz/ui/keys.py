@@ -1,0 +1,98 @@
+"""The one table of keys: bindings, footer, help and palette are all made from it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from textual.binding import Binding, BindingType
+
+GROUPS = ("Run", "Rounds and tokens", "Next run", "Screen", "Leave")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An action of the main screen: ``id`` is its name, ``keys`` Textual's names, ``shown`` what is printed on the key."""
+
+    id: str
+    keys: tuple[str, ...]
+    shown: str
+    label: str
+    tooltip: str
+    group: str
+
+    def bindings(self) -> Iterator[BindingType]:
+        for key in self.keys:
+            action = f"{self.id}({key})" if self.id == "prompt" else self.id
+            yield Binding(
+                key, action, self.label, tooltip=self.tooltip, id=f"{self.id}.{key}", priority=True, show=False
+            )
+
+
+KEYS: tuple[Key, ...] = (
+    Key("toggle", ("space",), "space", "run / pause", "Run or pause; behind the end, play what was recorded", "Run"),
+    Key("forward", ("n",), "n", "next round", "One round forward: recorded if there is one, else sampled", "Run"),
+    Key("slower", ("left_parenthesis",), "(", "slower", "Wait longer between rounds (never part of a time)", "Run"),
+    Key("faster", ("right_parenthesis",), ")", "faster", "Wait less between rounds, down to full speed", "Run"),
+    Key("back", ("p",), "p", "previous round", "One round back, with the numbers as they were", "Rounds and tokens"),
+    Key("first", ("g",), "g", "first round", "Go to the first round", "Rounds and tokens"),
+    Key("last", ("G",), "G", "last round", "Go to the newest round", "Rounds and tokens"),
+    Key("token(-1)", ("left",), "←", "previous token", "Token before this one, across rounds", "Rounds and tokens"),
+    Key("token(1)", ("right",), "→", "next token", "Token after this one, across rounds", "Rounds and tokens"),
+    Key("line(-1)", ("up",), "↑", "token above", "Nearest token one line up in the text", "Rounds and tokens"),
+    Key("line(1)", ("down",), "↓", "token below", "Nearest token one line down in the text", "Rounds and tokens"),
+    Key("k(-1)", ("minus",), "-", "draft fewer", "K - 1 from the next round on", "Next run"),
+    Key("k(1)", ("plus",), "+", "draft more", "K + 1 from the next round on", "Next run"),
+    Key(
+        "temperature(-1)",
+        ("less_than_sign", "left_square_bracket", "left_curly_bracket"),
+        "< [ {",
+        "cooler",
+        "Temperature - 0.1 from the next round on; 0 is greedy",
+        "Next run",
+    ),
+    Key(
+        "temperature(1)",
+        ("greater_than_sign", "right_square_bracket", "right_curly_bracket"),
+        "> ] }",
+        "warmer",
+        "Temperature + 0.1 from the next round on",
+        "Next run",
+    ),
+    Key("again", ("r",), "r", "run again", "The same prompt and seed from the start", "Next run"),
+    Key("reseed", ("R",), "R", "new seed", "The same prompt with the next seed", "Next run"),
+    Key("edit", ("e",), "e", "edit prompt", "Write another prompt and run it", "Next run"),
+    Key(
+        "prompt", tuple("123456789"), "1…9", "prepared prompt", "Run one of the prompts brought along", "Next run"
+    ),
+    Key("view", ("v",), "v", "next view", "Change what shares the screen: text and round, plots", "Screen"),
+    Key("theme", ("t",), "t", "next theme", "Dark, light, or one of your own", "Screen"),
+    Key("save", ("S",), "S", "save trace", "Save a copy of this run's trace; nothing is overwritten", "Screen"),
+    Key("help", ("question_mark",), "?", "keys", "All keys", "Screen"),
+    Key("palette", ("ctrl+p",), "ctrl+p", "palette", "Find a command by name", "Screen"),
+    Key("close", ("escape",), "esc", "close panel", "Close the topmost panel", "Screen"),
+    Key("quit", ("q",), "q", "quit", "Leave; on other screens: go back", "Leave"),
+    Key("leave", ("ctrl+q",), "ctrl+q", "quit anywhere", "Leave, also from a text field", "Leave"),
+    Key("interrupt", ("ctrl+c",), "ctrl+c", "quit at once", "Leave with exit code 130", "Leave"),
+)
+BY_ID = {key.id: key for key in KEYS}
+EVERYWHERE = ("palette", "leave", "interrupt")
+"""Actions that work on every screen and in text fields: theirs are the app's own bindings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A place in the footer: keys that belong together, their actions, and one label."""
+
+    actions: tuple[str, ...]
+    label: str
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        return tuple(BY_ID[action].shown.split()[0] for action in self.actions)
+
+
+def main_bindings() -> list[BindingType]:
+    return [b for key in KEYS if key.id not in EVERYWHERE for b in key.bindings()]
+
+
+def app_bindings() -> list[BindingType]:
+    return [b for id in ("leave", "interrupt") for b in BY_ID[id].bindings()]

@@ -1,0 +1,56 @@
+"""What the command line tells the app."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from specviz.config import RunRequest
+from specviz.events import Event
+
+AUTO_PACE = 0.25
+"""Seconds between two rounds where the user named none: slow enough to follow, fast enough not to bore."""
+
+
+class Recording(Protocol):
+    """A consumer of one run's events that keeps them in a file."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def add(self, event: Event) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def no_recording() -> Recording | None:
+    return None
+
+
+def no_log(lines: int) -> Sequence[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class AppOptions:
+    """How the app starts.
+
+    ``request`` is the first run. ``prompts`` (name, text) stand behind the digits. ``live`` False: a recorded run,
+    nothing can be sampled. ``pace`` in seconds, None: chosen by the app. ``at``: the round a recorded run opens on.
+    ``record`` is asked for a recording at the start of each run; ``trace`` is the file a recorded run comes from.
+    ``log_tail(n)`` gives the last n lines of what libraries wrote instead of drawing over the screen.
+    """
+
+    request: RunRequest
+    prompts: tuple[tuple[str, str], ...] = ()
+    live: bool = True
+    pace: float | None = None
+    paused: bool = False
+    at: int | None = None
+    theme: str | None = None
+    ascii: bool = False
+    draft: str = ""
+    target: str = ""
+    record: Callable[[], Recording | None] = no_recording
+    trace: Path | None = None
+    log_tail: Callable[[int], Sequence[str]] = no_log

@@ -1,0 +1,246 @@
+"""The two status lines as pure functions: what is shown, in which words, and what goes first when room is short."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Literal
+
+from specviz.events import End, EndReason, Progress, Settings, Stage
+from specviz.stats import Rates
+from specviz.tokens import clip, width
+from specviz.ui.literal import literal
+
+Tone = Literal["plain", "strong", "quiet", "accent", "warning", "error"]
+
+STAGES: dict[Stage, str] = {
+    "import": "libraries",
+    "tokenizer": "tokenizer",
+    "draft": "draft model",
+    "target": "target model",
+    "warm-up": "warm-up",
+    "calibrating": "timing one step of each",
+}
+REASONS: dict[EndReason, str] = {
+    "max_new_tokens": "all tokens made",
+    "end_of_text": "end of text",
+    "stop_string": "stop string",
+    "context": "context full",
+    "user": "stopped by you",
+    "error": "error",
+}
+GAP = 2
+DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A piece of a status line: its forms from longest to shortest, and its rank (low: the first to get room)."""
+
+    forms: tuple[str, ...]
+    rank: int
+    tone: Tone = "plain"
+    right: bool = False
+
+
+def rate(value: float | None) -> str:
+    """A number in [0, 1] in four cells."""
+    if value is None:
+        return "–   "
+    text = f"{value:.3f}"
+    return text[1:] if text.startswith("0") else text[:4]
+
+
+def interval(bounds: tuple[float, float] | None) -> str:
+    low, high = bounds or (None, None)
+    return f"[{rate(low)} {rate(high)}]"
+
+
+def spread(mean: float | None, bounds: tuple[float, float] | None) -> str:
+    """± the half width of an interval, measured on the side that was not clipped."""
+    if mean is None or bounds is None:
+        return "±–   "
+    return f"±{rate(max(mean - bounds[0], bounds[1] - mean))}"
+
+
+def number(value: float | None, digits: int = 2, width: int = 4) -> str:
+    return "–".rjust(width) if value is None else f"{value:.{digits}f}".rjust(width)
+
+
+def signed(value: float | None) -> str:
+    return "   –" if value is None else f"{value:+.1f}".rjust(4)
+
+
+def short_error(value: float | None) -> str:
+    """A standard error in three cells where it is below 1."""
+    if value is None:
+        return "±–  "
+    text = f"{value:.2f}"
+    return f"±{text[1:] if text.startswith('0') else text}"
+
+
+def warnings(rates: Rates) -> list[Field]:
+    """What must not be missed: a run slower than without drafting, and numbers that contradict the rule."""
+    fields = []
+    if rates.agreement_z is not None and abs(rates.agreement_z) > 4:
+        z = f"|z| {abs(rates.agreement_z):.1f} > 4"
+        fields.append(Field((f"BUG: {z}, acceptance contradicts its chance", f"BUG: {z}"), 0, "error"))
+    slow = [
+        f"{name} {value:.2f}x"
+        for name, value in (("model", rates.speedup_model), ("measured cost", rates.speedup_measured_cost))
+        if value is not None and value < 1
+    ]
+    if slow:
+        fields.append(
+            Field((f"slower than the target alone: {', '.join(slow)}", "slower than the target alone"), 1, "warning")
+        )
+    return fields
+
+
+def rate_fields(rates: Rates) -> list[Field]:
+    """The second line: the rates of the current segment, each under its own name."""
+    tested = f"α tested {rate(rates.alpha_tested)}"
+    overlap = f"overlap {rate(rates.alpha_overlap)}"
+    tokens = f"tokens/round {number(rates.tokens_per_round)}"
+    formula = f"formula {number(rates.formula_at_tested)} | {number(rates.formula_at_overlap)}"
+    fields = [
+        Field((f"{tested} {interval(rates.alpha_tested_ci)}", tested), 2, "strong"),
+        Field((f"{overlap} {spread(rates.alpha_overlap, rates.alpha_overlap_ci)}", overlap), 3),
+        Field((f"{tokens} {short_error(rates.tokens_per_round_se)}", tokens), 2, "strong"),
+        Field((formula, ""), 4),
+        *warnings(rates),
+        Field((f"c {number(rates.c, 1, 3)}", ""), 6),
+        Field((f"model {number(rates.speedup_model)}x", ""), 5),
+        Field((f"z {signed(rates.agreement_z)}", ""), 7),
+    ]
+    if rates.first > 1:
+        fields.insert(0, Field((f"since round {rates.first}", f"from {rates.first}"), 2, "accent"))
+    return fields
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """What the first line tells of a run."""
+
+    draft: str
+    target: str
+    device: str
+    dtype: str
+    rule: str
+    seed: int
+    shown: Settings
+    next: Settings
+    pace: float
+    mode: Literal["paused", "running", "playing"]
+    live: bool
+    index: int
+    total: int
+    progress: Progress | None
+    ready: bool
+    end: End | None
+    failed: bool
+
+
+def run_fields(view: RunView) -> list[Field]:
+    """The first line: the pair, what decides a run, and where we are in it."""
+    where = " ".join(part for part in (literal(view.device), DTYPES.get(view.dtype, literal(view.dtype))) if part)
+    return [
+        Field(("specviz", ""), 9, "accent"),
+        Field((*pair_names(view.draft, view.target), ""), 4),
+        Field((where, ""), 6, "quiet"),
+        Field((f"rule {literal(view.rule)}", ""), 7, "quiet"),
+        changing("K", f"{view.shown.k}", f"{view.next.k}"),
+        changing("T", temperatures(view.shown), temperatures(view.next)),
+        Field((f"seed {view.seed}",), 2),
+        Field((pace(view.pace), ""), 5, "quiet"),
+        *state(view),
+    ]
+
+
+def changing(name: str, now: str, then: str) -> Field:
+    if now == then:
+        return Field((f"{name} {now}",), 1)
+    return Field((f"{name} {now}→{then} next", f"{name} {now}→{then}"), 1, "accent")
+
+
+def temperatures(settings: Settings) -> str:
+    if settings.draft_temperature == settings.temperature:
+        return f"{settings.temperature:.2f}"
+    return f"{settings.temperature:.2f}/{settings.draft_temperature:.2f}"
+
+
+def pace(seconds: float) -> str:
+    return "full speed" if seconds == 0 else f"pace {seconds:g} s"
+
+
+def pair_names(draft: str, target: str) -> tuple[str, ...]:
+    """draft > target, in full and by their last parts."""
+    full = f"{literal(draft)} > {literal(target)}" if draft else literal(target)
+    if draft.startswith("bundled:") and target.startswith("bundled:"):
+        return full, "bundled pair"
+    names = [clip(literal(PurePath(name).name or name), 18) for name in (draft, target) if name]
+    short = " > ".join(names)
+    return (full, short) if len(short) < len(full) else (full,)
+
+
+def state(view: RunView) -> list[Field]:
+    """Where we are: the word, the round, and the way to the newest one."""
+    at_end = view.index == view.total
+    known_total = not at_end or view.end is not None or not view.live
+    place = f"round {view.index} of {view.total}" if known_total else f"round {view.index}"
+    word: str
+    tone: Tone = "strong"
+    if view.failed and at_end:
+        word, tone = "FAILED", "error"
+    elif not view.ready and not view.total:
+        word, place = loading(view.progress), ""
+    elif view.mode == "running":
+        word, tone = "running", "accent"
+    elif view.mode == "playing":
+        word, tone = "playing", "accent"
+    elif view.end is not None and at_end:
+        word = f"ended: {REASONS[view.end.reason]}"
+    else:
+        word = "PAUSED"
+    fields = [Field((word,), 0, tone, right=True)]
+    if place:
+        fields.append(Field((place,), 0, right=True))
+    if not at_end and view.mode == "paused":
+        fields.append(Field(("G: end", ""), 3, "quiet", right=True))
+    return fields
+
+
+def loading(progress: Progress | None) -> str:
+    return "starting" if progress is None else f"loading {STAGES[progress.stage]}"
+
+
+def chosen(fields: Sequence[Field], cells: int) -> list[tuple[Field, str]]:
+    """The longest forms that fit into ``cells``, granted in the order of rank, kept in the order given."""
+    forms = {index: field.forms[-1] for index, field in enumerate(fields)}
+
+    def used() -> int:
+        shown = [width(form) for form in forms.values() if form]
+        return sum(shown) + GAP * (len(shown) - 1)
+
+    for index in sorted(forms, key=lambda i: fields[i].rank):
+        for form in fields[index].forms:
+            before = forms[index]
+            forms[index] = form
+            if used() <= cells:
+                break
+            forms[index] = before
+    return [(fields[index], form) for index, form in forms.items() if form]
+
+
+def spaced(fields: Sequence[Field], cells: int) -> list[tuple[str, Tone]]:
+    """The line as (text, tone) runs: fields of the right side pushed to the right edge."""
+    runs: list[tuple[str, Tone]] = []
+    picked = chosen(fields, cells)
+    total = sum(width(form) for _, form in picked) + GAP * (len(picked) - 1)
+    pushed = False
+    for index, (field, form) in enumerate(picked):
+        if index:
+            slack = max(0, cells - total) if field.right and not pushed else 0
+            runs.append((" " * (GAP + slack), "plain"))
+        pushed = pushed or field.right
+        runs.append((form, field.tone))
+    return runs

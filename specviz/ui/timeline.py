@@ -1,0 +1,148 @@
+"""What has happened and what of it is on screen: the one owner of both."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from specviz.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
+from specviz.stats import Rates, RunStats, Series
+
+
+def row_count(round: Round) -> int:
+    """Rows of a round: one a drafted token, and one for the resampled, bonus or plain token unless the round is cut."""
+    return len(round.drafted) + (0 if round.cut else 1)
+
+
+def telling_row(round: Round) -> int:
+    """The row worth looking at first: the rejection where there is one, else what the round ended with."""
+    for row, drafted in enumerate(round.drafted):
+        if drafted.verdict == "rejected":
+            return row
+    if round.cut:
+        return max(0, round.n_accepted - 1)
+    return row_count(round) - 1
+
+
+class Timeline:
+    """The rounds of one run, the round shown (0: before the first) and the token cursor's row in it.
+
+    With ``follow`` a new round is shown as it comes, unless an older one is being looked at.
+    """
+
+    def __init__(self, *, follow: bool = True) -> None:
+        self.follow = follow
+        self.progress: Progress | None = None
+        self.notices: list[Notice] = []
+        self.max_k = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the run; what was said about the pair stays."""
+        self.header: Header | None = None
+        self.ready = False
+        self.rounds: list[Round] = []
+        self.end: End | None = None
+        self.failed: Failed | None = None
+        self.stats = RunStats()
+        self.shown = 0
+        self.row = 0
+
+    def add(self, event: Event) -> None:
+        match event:
+            case Progress():
+                self.progress = event
+            case Notice():
+                self.notices.append(event)
+            case Header():
+                self.header = event
+            case Ready():
+                self.ready = True
+            case Round():
+                self._add_round(event)
+            case End():
+                self.end = event
+            case Failed():
+                self.failed = event
+            case Calibration():
+                pass
+        if isinstance(event, Header | Calibration | Round | End):
+            self.stats.add(event)
+
+    def _add_round(self, round: Round) -> None:
+        follows = self.follow and self.at_end
+        self.rounds.append(round)
+        self.max_k = max(self.max_k, round.k, round.settings.k)
+        if follows:
+            self.show(self.total)
+
+    @property
+    def total(self) -> int:
+        return len(self.rounds)
+
+    @property
+    def at_end(self) -> bool:
+        return self.shown == len(self.rounds)
+
+    @property
+    def over(self) -> bool:
+        """Whether no further round can come."""
+        return self.end is not None or self.failed is not None
+
+    @property
+    def round(self) -> Round | None:
+        return self.rounds[self.shown - 1] if self.shown else None
+
+    @property
+    def settings(self) -> Settings | None:
+        return self.round.settings if self.round else None
+
+    @property
+    def rates(self) -> Rates:
+        return self.stats.on_screen(self.shown)
+
+    @property
+    def series(self) -> Series:
+        return self.stats.series(self.shown)
+
+    @property
+    def permanent(self) -> tuple[str, ...]:
+        return tuple(notice.message for notice in self.notices if notice.permanent)
+
+    def show(self, index: int, row: int | None = None) -> None:
+        """Show a round by its 1-based index, clamped to what there is, with the cursor on ``row``."""
+        self.shown = max(0, min(index, self.total))
+        if self.round is None:
+            self.row = 0
+        elif row is None:
+            self.row = telling_row(self.round)
+        else:
+            self.row = max(0, min(row, row_count(self.round) - 1))
+
+    def neighbour(self, step: int) -> tuple[int, int] | None:
+        """(round, row) of the token before (-1) or after (1) the cursor, across recorded rounds."""
+        if self.round is None:
+            return (1, 0) if step > 0 and self.rounds else None
+        row = self.row + step
+        if 0 <= row < row_count(self.round):
+            return self.shown, row
+        index = self.shown + step
+        if not 1 <= index <= self.total:
+            return None
+        return index, (0 if step > 0 else row_count(self.rounds[index - 1]) - 1)
+
+    def counts(self) -> Iterator[int]:
+        """Tokens of each round received."""
+        return (len(round.emitted) for round in self.rounds)
+
+
+def warmer(settings: Settings, steps: int) -> Settings:
+    """Temperature in steps of 0.1, never below 0; the draft's moves along where it was the same."""
+    temperature = max(0.0, min(MAX_TEMPERATURE, round(settings.temperature + steps / 10, 6)))
+    together = settings.draft_temperature == settings.temperature
+    return replace(
+        settings,
+        temperature=temperature,
+        draft_temperature=temperature if together else settings.draft_temperature,
+    )
+
+
+MAX_TEMPERATURE = 5.0

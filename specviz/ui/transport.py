@@ -1,0 +1,169 @@
+"""Run, pause, step, look back: what the keys do to the session and the timeline."""
+
+from dataclasses import replace
+from typing import Literal
+
+from specviz.config import MAX_K, RunRequest
+from specviz.events import Event, Settings
+from specviz.session import Session
+from specviz.ui.options import AUTO_PACE
+from specviz.ui.timeline import MAX_TEMPERATURE, Timeline, warmer
+
+Mode = Literal["paused", "running", "playing"]
+"""paused; sampling new rounds as they come; playing recorded rounds up to the newest."""
+
+PACES = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""Seconds between rounds that the pace keys walk through; 0 is full speed."""
+
+
+class Transport:
+    """Drives one session and one timeline. Recorded rounds are shown again, never sampled again."""
+
+    def __init__(
+        self, session: Session, timeline: Timeline, request: RunRequest, *, live: bool, pace: float | None = None
+    ) -> None:
+        self.session = session
+        self.timeline = timeline
+        self.live = live
+        self.mode: Mode = "paused"
+        self.request = request
+        self.settings: Settings = request.settings
+        self.run_id = 0
+        self._open_on: int | None = None
+        self._pace = AUTO_PACE if pace is None else pace
+        self.session.pace = self._session_pace
+
+    # A recorded run is read in full at once; its pace is that of showing it.
+    @property
+    def _session_pace(self) -> float:
+        return self._pace if self.live else 0.0
+
+    def begin(self, request: RunRequest, *, paused: bool = False, at: int | None = None) -> None:
+        """Start a run; in a recorded one, stop on round ``at`` as soon as it is there."""
+        self.timeline.clear()
+        self.request = request
+        self.settings = request.settings
+        self._open_on = at
+        if self.live:
+            self.mode = "paused" if paused else "running"
+        else:
+            self.mode = "paused" if paused or at is not None else "playing"
+        self.run_id = self.session.begin(request, paused=paused and self.live)
+
+    def accept(self, run_id: int, event: Event) -> bool:
+        """Take an event in; False where it belongs to a run that was superseded."""
+        if run_id not in (0, self.run_id):
+            return False
+        self.timeline.add(event)
+        if self._open_on is not None and (self.timeline.total >= self._open_on or self.timeline.over):
+            self.timeline.show(self._open_on)
+            self._open_on = None
+        if self.timeline.over and (self.mode == "running" or self.timeline.at_end):
+            self.mode = "paused"
+        return True
+
+    @property
+    def can_toggle(self) -> bool:
+        return not self.timeline.at_end or self.mode != "paused" or self.can_sample
+
+    @property
+    def can_sample(self) -> bool:
+        return self.live and not self.timeline.over
+
+    @property
+    def can_step(self) -> bool:
+        return not self.timeline.at_end or self.can_sample
+
+    def toggle(self) -> None:
+        if self.mode != "paused":
+            self.pause()
+        elif not self.timeline.at_end:
+            self.mode = "playing"
+        elif self.can_sample:
+            self.mode = "running"
+            self.session.resume()
+
+    def pause(self) -> None:
+        self.mode = "paused"
+        if self.live:
+            self.session.pause()
+
+    def forward(self) -> None:
+        """One round on: the next recorded one, or at the newest exactly one more sample."""
+        if self.mode != "paused":
+            self.pause()
+        if not self.timeline.at_end:
+            self.timeline.show(self.timeline.shown + 1)
+        elif self.can_sample:
+            self.session.step()
+
+    def seek(self, index: int, row: int | None = None) -> None:
+        """Show a recorded round; what runs is paused first."""
+        if self.mode != "paused":
+            self.pause()
+        self.timeline.show(index, row)
+
+    def move(self, step: int) -> None:
+        if place := self.timeline.neighbour(step):
+            self.seek(*place)
+
+    def play_on(self) -> bool:
+        """One recorded round further; at the newest go on sampling where that is possible. False: no longer playing."""
+        if self.mode != "playing":
+            return False
+        if self._pace == 0:
+            self.timeline.show(self.timeline.total)
+        elif not self.timeline.at_end:
+            self.timeline.show(self.timeline.shown + 1)
+        if not self.timeline.at_end:
+            return True
+        if self.timeline.over:
+            self.mode = "paused"
+        elif self.live:
+            self.mode = "running"
+            self.session.resume()
+        return self.mode == "playing"
+
+    def again(self, *, seed: int | None = None, prompt: str | None = None) -> None:
+        """The same request with the settings as they are now, from the start."""
+        self.begin(
+            replace(
+                self.request,
+                seed=self.request.seed if seed is None else seed,
+                prompt=self.request.prompt if prompt is None else prompt,
+                settings=self.settings,
+            )
+        )
+
+    def can_change_k(self, steps: int) -> bool:
+        return self.live and 0 <= self.settings.k + steps <= MAX_K
+
+    def change_k(self, steps: int) -> None:
+        if self.can_change_k(steps):
+            self._change(replace(self.settings, k=self.settings.k + steps))
+
+    def can_change_temperature(self, steps: int) -> bool:
+        return self.live and (self.settings.temperature > 0 if steps < 0 else self.settings.temperature < MAX_TEMPERATURE)
+
+    def change_temperature(self, steps: int) -> None:
+        if self.can_change_temperature(steps):
+            self._change(warmer(self.settings, steps))
+
+    def _change(self, settings: Settings) -> None:
+        self.settings = settings
+        self.session.change(settings)
+
+    @property
+    def pace(self) -> float:
+        return self._pace
+
+    def can_change_pace(self, steps: int) -> bool:
+        return any((pace - self._pace) * steps > 0 for pace in PACES)
+
+    def change_pace(self, steps: int) -> None:
+        """The next slower (1) or faster (-1) pace of the list."""
+        if steps > 0:
+            self._pace = next((pace for pace in PACES if pace > self._pace), self._pace)
+        else:
+            self._pace = next((pace for pace in reversed(PACES) if pace < self._pace), self._pace)
+        self.session.pace = self._session_pace

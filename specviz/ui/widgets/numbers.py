@@ -1,0 +1,63 @@
+"""Numbers as the screens write them: ``.412``, fixed digits, never a rounded lie at either end."""
+
+NONE = "–"
+
+
+def prob(value: float | None, digits: int = 3, none: str = NONE) -> str:
+    """A probability: ``.412``; ``<.001`` and ``>.999`` next to the ends, ``.000`` and ``1.00`` only on them."""
+    if value is None:
+        return none
+    if value <= 0:
+        return "." + "0" * digits
+    if value >= 1:
+        return "1." + "0" * (digits - 1)
+    if value < 10**-digits:
+        return f"<.{'0' * (digits - 1)}1"
+    text = f"{value:.{digits}f}"
+    return text[1:] if text[0] == "0" else f">.{'9' * digits}"
+
+
+def ratio(p: float, q: float, none: str = NONE) -> str:
+    """p/q in at most four cells: ``1.29``, ``12.9``, ``>99``, ``<.01``."""
+    if q <= 0:
+        return none
+    value = p / q
+    if value < 1:
+        return prob(value, 2)
+    if value < 9.995:
+        return f"{value:.2f}"
+    return f"{value:.1f}" if value < 99.95 else ">99"
+
+
+def short(value: float, digits: int = 2) -> str:
+    """A probability where it stands in a sentence or a test: ``0`` and ``1`` without decimals."""
+    return "0" if value <= 0 else "1" if value >= 1 else prob(value, digits)
+
+
+def told_apart(a: float, b: float, least: int = 2, most: int = 6) -> tuple[str, str]:
+    """Two probabilities with as few digits as show which is larger."""
+    for digits in range(least, most):
+        texts = short(a, digits), short(b, digits)
+        if texts[0] != texts[1] or a == b:
+            return texts
+    return short(a, most), short(b, most)
+
+
+def fixed(value: float | None, digits: int, none: str = NONE) -> str:
+    """A plain number with so many decimals."""
+    return none if value is None else f"{value:.{digits}f}"
+
+
+def milliseconds(value: float) -> str:
+    """A time in two or three figures: ``0.95 ms``, ``7.1 ms``, ``132 ms``."""
+    digits = 2 if value < 0.995 else 1 if value < 99.95 else 0
+    if 0 < value < 0.005:
+        return "<0.01 ms"
+    if value < 0.995 and round(value * 100) % 10 == 0:
+        digits = 1
+    return f"{value:.{digits}f} ms"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 token``, ``3 tokens``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,189 @@
+"""Why each token of a round came out as it did, in words and with its numbers: pure functions of (round, row).
+
+Row i < K is drafted token i + 1, row K the round's last token.
+"""
+
+from collections.abc import Mapping
+
+from specviz.config import GREEDY_AT_OR_BELOW
+from specviz.events import Drafted, Emitted, End, PlainReason, Raw, Round, Top
+from specviz.tokens import clip, visible
+from specviz.ui.glyphs import UNICODE, Glyphs
+from specviz.ui.widgets.numbers import counted, milliseconds, prob, short, told_apart
+
+PLAIN: Mapping[PlainReason, str] = {
+    "k_zero": "K is 0",
+    "budget": "one token of the budget is left",
+    "context": "the target's context is full",
+    "draft_context": "the draft's context is full",
+    "no_match": "no n-gram matches",
+}
+ENDS: Mapping[str, str] = {
+    "max_new_tokens": "token budget used up",
+    "end_of_text": "end of text",
+    "stop_string": "stop string",
+    "context": "context full",
+    "user": "stopped",
+    "error": "error",
+}
+_TOKEN_CELLS = 24
+
+
+def greedy(round: Round) -> bool:
+    """Whether the target's distribution is one-hot in this round."""
+    return round.settings.temperature <= GREEDY_AT_OR_BELOW
+
+
+def last_token(round: Round) -> Emitted | None:
+    """The token that ends the round; None where the end of the text cut it inside the draft."""
+    return None if round.cut else round.emitted[-1]
+
+
+def default_row(round: Round) -> int:
+    """The row worth explaining: the rejected one, else the last token, else the last accepted one."""
+    if round.cut:
+        return max(0, round.n_accepted - 1)
+    return round.n_accepted if round.tested > round.n_accepted else round.k
+
+
+def explain(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str:
+    """One or two sentences, one a line, about a row of a round."""
+    if row >= round.k:
+        return _last(round, glyphs)
+    drafted = round.drafted[row]
+    name = _name(drafted.bytes, glyphs)
+    if drafted.verdict == "untested":
+        return "\n".join(
+            (
+                f"{name} untested: the rejection at {round.n_accepted + 1} came first, so it was dropped without a test",
+                f"scored on the dropped prefix: p {prob(drafted.p)}, q {prob(drafted.q)}",
+            )
+        )
+    if drafted.verdict == "ignored":
+        return f"{name} ignored: the text ended before it ({_stop(round)}), so its test does not count"
+    if greedy(round):
+        return _greedy(round, drafted, name, glyphs)
+    if round.settings.rule == "equality":
+        return _equality(round, drafted, name, glyphs)
+    if drafted.accept_prob is None or round.settings.rule != "exact":
+        return _with_correction(round, drafted, f"{name} {drafted.verdict} by the rule {round.settings.rule}", glyphs)
+    return _exact(round, drafted, name, glyphs)
+
+
+def _exact(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
+    assert drafted.accept_prob is not None
+    u, chance = told_apart(drafted.u, drafted.accept_prob)
+    test = f"min(1, {prob(drafted.p)}/{prob(drafted.q)}) = {chance}"
+    if drafted.verdict == "rejected":
+        return _with_correction(round, drafted, f"{name} rejected: u {u} {glyphs.at_least} {test}", glyphs)
+    why = (
+        f"p {glyphs.at_least} q here: accepted whatever u is"
+        if drafted.accept_prob >= 1
+        else f"p < q here: it had {chance} of a chance, and u fell below it"
+    )
+    return f"{name} accepted: u {u} < {test}\n{why}"
+
+
+def _greedy(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
+    raws = _raw(drafted.raw)
+    if drafted.verdict == "accepted":
+        return "\n".join(filter(None, (f"{name} accepted: greedy, and it is the target's first choice", raws)))
+    choice = _name(drafted.p_top[0].bytes, glyphs) if drafted.p_top else "another token"
+    first = f"{name} rejected: greedy, and the target's first choice is {choice}"
+    return "\n".join(filter(None, (first, raws)))
+
+
+def _equality(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
+    if drafted.verdict == "accepted":
+        return f"{name} accepted: the target's own draw at u {short(drafted.u)} was the same token"
+    drew = _drawn(drafted.target_sample, drafted.p_top, glyphs)
+    return f"{name} rejected: the target's own draw at u {short(drafted.u)} was {drew}"
+
+
+def _with_correction(round: Round, drafted: Drafted, first: str, glyphs: Glyphs) -> str:
+    last = last_token(round)
+    if drafted.verdict != "rejected" or last is None or last.origin != "resampled":
+        return first
+    return f"{first}\n{_resampled(drafted, last, glyphs)}"
+
+
+def _resampled(rejected: Drafted, last: Emitted, glyphs: Glyphs) -> str:
+    name = f"{glyphs.mark('resampled')} {_name(last.bytes, glyphs)}"
+    if last.residual is None or not rejected.residual_top:
+        return f"{name} drawn from p itself, with probability {prob(last.p, 2)}: p nowhere exceeds q"
+    return f"{name} drawn from max(0, p {glyphs.minus} q) with probability {short(last.residual)}"
+
+
+def _last(round: Round, glyphs: Glyphs) -> str:
+    last = last_token(round)
+    if last is None:
+        return f"no further token: the text ended inside the draft ({_stop(round)})"
+    name = f"{glyphs.mark(last.origin)} {_name(last.bytes, glyphs)}"
+    chance = f"with probability {short(last.p)}"
+    if greedy(round):
+        return "\n".join(filter(None, (f"{name} {_why_last(round, last)}: greedy, the first choice", _raw(last.raw))))
+    if last.origin == "resampled":
+        rejected = round.drafted[round.n_accepted]
+        took = f"in place of {_name(rejected.bytes, glyphs)}; p alone gave it {short(last.p)}"
+        return f"{_resampled(rejected, last, glyphs)}\n{took}"
+    return f"{name} {_why_last(round, last)}: drawn from p {chance}"
+
+
+def _why_last(round: Round, last: Emitted) -> str:
+    if last.origin == "resampled":
+        return f"in place of {counted(round.k - round.n_accepted, 'draft')}"
+    if last.origin == "bonus":
+        return "bonus: the one draft was accepted" if round.k == 1 else f"bonus: all {round.k} drafts were accepted"
+    return f"plain: {PLAIN[round.plain_reason]}" if round.plain_reason else "plain"
+
+
+def _raw(raw: Raw | None) -> str | None:
+    if raw is None:
+        return None
+    both = f"raw p {prob(raw.p)}" if raw.q is None else f"raw p {prob(raw.p)}, raw q {prob(raw.q)}"
+    return f"{both} (at temperature 1, without cuts)"
+
+
+def _drawn(sample: int | None, top: Top, glyphs: Glyphs) -> str:
+    if sample is None:
+        return "another"
+    known = next((c.bytes for c in top if c.id == sample), None)
+    return f"token {sample}" if known is None else _name(known, glyphs)
+
+
+def _name(data: bytes, glyphs: Glyphs) -> str:
+    return clip(visible(data, ascii=glyphs.ascii), _TOKEN_CELLS, ascii=glyphs.ascii)
+
+
+def _stop(round: Round) -> str:
+    return ENDS[round.stop] if round.stop else "cut"
+
+
+def title(round: Round, glyphs: Glyphs = UNICODE) -> str:
+    """``Round 37 · K 4 · 2 of 3 tested accepted · 3 tokens``."""
+    parts = [f"Round {round.index}"]
+    if round.k:
+        parts.append(f"K {round.k}" if round.k == round.settings.k else f"K {round.k} of {round.settings.k}")
+        if greedy(round):
+            parts.append("greedy")
+        parts.append(f"{round.n_accepted} of {round.tested} tested accepted")
+    else:
+        parts.append(f"plain: {PLAIN[round.plain_reason]}" if round.plain_reason else "plain")
+    parts.append(counted(len(round.emitted), "token"))
+    if round.stop:
+        parts.append(ENDS[round.stop])
+    return f" {glyphs.dot} ".join(parts)
+
+
+def timing(round: Round, glyphs: Glyphs = UNICODE) -> str:
+    """``draft 4 × 0.95 ms · verify 7.1 ms · decide 0.4 ms``."""
+    times = round.timing
+    draft = f"draft {round.k} {glyphs.times} {milliseconds(times.draft_ms / round.k)}" if round.k else "no draft"
+    parts = draft, f"verify {milliseconds(times.verify_ms)}", f"decide {milliseconds(times.decide_ms)}"
+    return f" {glyphs.dot} ".join(parts)
+
+
+def ending(end: End, glyphs: Glyphs = UNICODE) -> str:
+    """Why the run ended: ``stop string: "The end"``; the detail may hold model text."""
+    detail = visible(end.detail.encode("utf-8", "replace"), ascii=glyphs.ascii) if end.detail else ""
+    return f"{ENDS[end.reason]}: {detail}" if detail else ENDS[end.reason]

@@ -1,0 +1,143 @@
+"""The text of a run as wrapped lines: what was emitted, and the round being looked at with its ghosts."""
+
+from collections.abc import Sequence
+
+from specviz.events import Emitted, Prompt, Round, Token
+from specviz.tokens import TextDecoder, visible
+from specviz.ui.glyphs import Glyphs
+from specviz.ui.widgets.flow import Flow, Line, Place, Span
+
+_LOST = "\ufffd"
+
+
+class Story:
+    """Prompt and rounds laid out once; any round can then be looked at by laying out that round alone.
+
+    A mark stands for a token's leading space, or before a token that has none. Emitted text is decoded as one
+    stream, so a character split over tokens appears with the token that completes it.
+    """
+
+    def __init__(self, prompt: Prompt, special_ids: frozenset[int], glyphs: Glyphs, width: int) -> None:
+        self._prompt = prompt
+        self._special_ids = special_ids
+        self._glyphs = glyphs
+        self._decoder = TextDecoder(ascii=glyphs.ascii)
+        self._newline = visible(b"\n", ascii=glyphs.ascii)
+        self._prompt_pieces = [self._decode(token) for token in prompt.tokens] or [
+            self._decoder.feed(prompt.text.encode())
+        ]
+        self._pieces: list[list[str]] = []
+        self.rounds: list[Round] = []
+        self.wrap(width)
+
+    def wrap(self, width: int) -> None:
+        """Lay everything out anew for ``width`` cells."""
+        self._flow = Flow(width)
+        for token, piece in zip(self._prompt.tokens or (None,), self._prompt_pieces, strict=True):
+            special = token is not None and token.id in self._special_ids
+            self._flow.add(piece, Span("", 0, "prompt", 0, 0, "special" if special else "text"))
+        self._places: list[Place] = [self._flow.place()]
+        for round, pieces in zip(self.rounds, self._pieces, strict=True):
+            self._commit(round, pieces)
+        self.look(0, None)
+
+    @property
+    def width(self) -> int:
+        return self._flow.width
+
+    def append(self, round: Round) -> None:
+        pieces = [self._decode(token) for token in round.emitted]
+        self.rounds.append(round)
+        self._pieces.append(pieces)
+        self._commit(round, pieces)
+
+    def finish(self) -> None:
+        """No more tokens come: a character still incomplete is shown as lost."""
+        rest = self._decoder.finish()
+        if not rest:
+            return
+        if self.rounds and self.rounds[-1].emitted:
+            self._pieces[-1][-1] += rest
+        else:
+            self._prompt_pieces[-1] += rest
+        self.wrap(self.width)
+
+    def look(self, shown: int, row: int | None) -> int:
+        """Make the text that of round ``shown``, 0 for the prompt. Returns the first line that may have changed."""
+        before = getattr(self, "_base", 0)
+        shown = max(0, min(shown, len(self.rounds)))
+        self.shown = shown
+        start = self._places[max(0, shown - 1)]
+        self._tail = Flow(self.width, start)
+        self._base = start.lines
+        if shown:
+            self._tell(self.rounds[shown - 1], self._pieces[shown - 1], row)
+        return min(before, self._base)
+
+    @property
+    def count(self) -> int:
+        """Lines of the text as looked at."""
+        return self._base + len(self._tail.lines) + bool(self._tail.open)
+
+    def line(self, y: int) -> Line:
+        if y < 0 or y >= self.count:
+            return ()
+        if y < self._base:
+            return self._flow.lines[y]
+        y -= self._base
+        return self._tail.lines[y] if y < len(self._tail.lines) else self._tail.open
+
+    def find(self, round: int, row: int) -> tuple[int, int, int] | None:
+        """(first line, last line, column on the first) of a token of the round looked at."""
+        found: tuple[int, int, int] | None = None
+        for y in range(self._base, self.count):
+            x = 0
+            for span in self.line(y):
+                if span.round == round and span.row == row:
+                    found = (found[0], y, found[2]) if found else (y, y, x)
+                x += span.width
+        return found
+
+    def _decode(self, token: Token | Emitted) -> str:
+        text = self._decoder.feed(token.bytes)
+        return text if text or token.bytes else f"[{token.id}]" if token.id in self._special_ids else ""
+
+    def _commit(self, round: Round, pieces: Sequence[str]) -> None:
+        for row, (token, piece) in enumerate(zip(round.emitted, pieces, strict=True)):
+            self._emitted(self._flow, round, row, token, piece, "")
+        self._places.append(self._flow.place())
+
+    def _tell(self, round: Round, pieces: Sequence[str], cursor: int | None) -> None:
+        """The round looked at: accepted tokens, ghosts, the last token."""
+        for row in range(round.n_accepted):
+            if row < len(round.emitted):
+                self._emitted(self._tail, round, row, round.emitted[row], pieces[row], self._newline, cursor)
+        ghosts = TextDecoder(ascii=self._glyphs.ascii, keep="")
+        for row, drafted in enumerate(round.drafted[round.n_accepted :], start=round.n_accepted):
+            text = ghosts.feed(drafted.bytes)
+            if not text or _LOST in text:
+                text = visible(drafted.bytes, ascii=self._glyphs.ascii)
+            self._marked(self._tail, text, Span("", 0, drafted.verdict, round.index, row, "ghost"), "")
+        if not round.cut:
+            row = round.n_accepted
+            self._emitted(self._tail, round, row, round.emitted[row], pieces[row], self._newline, cursor)
+
+    def _emitted(
+        self, flow: Flow, round: Round, at: int, token: Emitted, text: str, newline: str, cursor: int | None = None
+    ) -> None:
+        last = token.origin != "accepted"
+        row = round.k if last else at
+        if row == cursor and not text:
+            text = visible(token.bytes, ascii=self._glyphs.ascii)
+        role = "special" if token.id in self._special_ids else "text"
+        like = Span("", 0, token.origin, round.index, row, role)
+        if last:
+            self._marked(flow, text, like, newline)
+        else:
+            flow.add(text, like, newline_sign=newline)
+
+    def _marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
+        spaced = text.startswith(" ")
+        mark = Span("", 0, like.kind, like.round, like.row, "ghost-mark" if like.role == "ghost" else "mark")
+        flow.add_mark(self._glyphs.mark(like.kind), mark, breakable=spaced)
+        flow.add(text[1:] if spaced else text, like, newline_sign=newline)

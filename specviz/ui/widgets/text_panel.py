@@ -1,0 +1,184 @@
+"""The running text, token by token, with the round being looked at spelled out."""
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from specviz.events import End, Prompt, Round
+from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.ui.widgets.flow import Span, nearest
+from specviz.ui.widgets.sentences import ending
+from specviz.ui.widgets.story import Story
+
+_PLAIN = Style(strike=False, underline=False, italic=False)
+_CURSOR = Style(reverse=True, bold=True)
+
+
+class TextPanel(ScrollView, can_focus=False):
+    """The text as of one round; it follows the end unless scrolled away from it."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "text--shown", "text--special"}
+    DEFAULT_CSS = (
+        panel_css("TextPanel")
+        + component_css("TextPanel")
+        + """
+    TextPanel {
+        height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-gutter: stable; scrollbar-size-vertical: 1;
+        padding: 0 0 0 1;
+    }
+    TextPanel > .text--shown { background: $panel; }
+    TextPanel > .text--special { text-style: reverse; }
+    """
+    )
+
+    class TokenClicked(Message):
+        """A token of a round was clicked; ``row`` k stands for the round's last token."""
+
+        def __init__(self, round: int, row: int) -> None:
+            super().__init__()
+            self.round = round
+            self.row = row
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
+        super().__init__(id=id, classes=classes)
+        self.set_class(ascii, "-ascii")
+        self._glyphs = glyphs(ascii)
+        self._story = Story(Prompt("", ()), frozenset(), self._glyphs, 1)
+        self._row: int | None = None
+        self._end: End | None = None
+        self._styles: dict[tuple[str, str, bool, bool], Style] = {}
+        self.border_title = Content("Text")
+
+    def start(self, prompt: Prompt, special_ids: frozenset[int] = frozenset()) -> None:
+        """Begin a run: forget what was shown, show the prompt."""
+        self._end = None
+        self._row = None
+        self._story = Story(prompt, special_ids, self._glyphs, self._width)
+        self._update(0, following=True)
+
+    def append(self, round: Round) -> None:
+        """Add a round to the text; `show` brings it to the screen."""
+        self._story.append(round)
+
+    def finish(self, end: End) -> None:
+        """No more rounds come."""
+        self._end = end
+        shown = self._story.shown
+        self._story.finish()
+        self.show(shown, self._row)
+
+    def show(self, shown: int, row: int | None = None) -> None:
+        """Show the text as of round ``shown`` (0: the prompt), the cursor on ``row`` of that round."""
+        before, following = self._story.shown, self._following
+        ahead = shown > before
+        moved = row != self._row or shown < before
+        self._row = row
+        first = self._story.look(shown, row)
+        self._update(first, following=following or (moved and not ahead))
+
+    def neighbour(self, lines: int) -> tuple[int, int] | None:
+        """The (round, row) of the token so many lines below the cursor (above if negative), None where there is none."""
+        found = self._story.find(self._story.shown, self._row) if self._row is not None else None
+        if found is None:
+            return None
+        top, bottom, column = found
+        y = bottom + lines if lines > 0 else top + lines
+        while 0 <= y < self._story.count:
+            token = nearest(self._story.line(y), column)
+            if token and token != (self._story.shown, self._row):
+                return token
+            y += 1 if lines > 0 else -1
+        return None
+
+    @property
+    def _width(self) -> int:
+        return max(1, self.scrollable_content_region.width)
+
+    @property
+    def _following(self) -> bool:
+        return self.scroll_offset.y >= self.max_scroll_y
+
+    def _update(self, first: int, *, following: bool) -> None:
+        story = self._story
+        before = self.virtual_size.height
+        if (count := story.count) != before:
+            self.virtual_size = Size(self._width, count)
+        at_end = self._end is not None and story.shown == len(story.rounds)
+        subtitle = ending(self._end, self._glyphs) if self._end and at_end else None
+        if subtitle != self._subtitle:
+            self._subtitle = subtitle
+            self.border_subtitle = Content(subtitle) if subtitle else None
+        if following:
+            self._bring_into_view()
+        self.refresh_lines(first, max(before, count) - first + 1)
+
+    _subtitle: str | None = None
+
+    def _bring_into_view(self) -> None:
+        """Show the end of the text, or as near to it as the cursor allows."""
+        height = max(1, self.scrollable_content_region.height)
+        y = max(0, self._story.count - height)
+        cursor = self._story.find(self._story.shown, self._row) if self._row is not None else None
+        if cursor is not None:
+            y = max(min(y, cursor[0]), cursor[0] - height + 1)
+        if y != self.scroll_offset.y:
+            self.scroll_to(y=y, animate=False, immediate=True)
+
+    def on_resize(self) -> None:
+        if self._width != self._story.width:
+            following = self._following
+            shown = self._story.shown
+            self._story.wrap(self._width)
+            self._story.look(shown, self._row)
+            self._update(0, following=following)
+        elif self._row is not None:
+            self._bring_into_view()
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        x = offset.x
+        for span in self._story.line(offset.y + self.scroll_offset.y):
+            if 0 <= x < span.width and span.round:
+                self.post_message(self.TokenClicked(span.round, span.row))
+                return
+            x -= span.width
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles.clear()
+
+    def render_line(self, y: int) -> Strip:
+        base = self.rich_style
+        shown, row = self._story.shown, self._row
+        line = self._story.line(y + self.scroll_offset.y)
+        segments = [
+            Segment(span.text, base + self._style(span, span.round == shown and shown > 0, row)) for span in line
+        ]
+        return Strip(segments).adjust_cell_length(self.scrollable_content_region.width, base)
+
+    def _style(self, span: Span, shown: bool, row: int | None) -> Style:
+        cursor = shown and span.row == row
+        key = span.kind, span.role, shown, cursor
+        style = self._styles.get(key)
+        if style is None:
+            style = self.get_component_rich_style(component(span.kind), partial=True)
+            if span.role == "special":
+                style += self.get_component_rich_style("text--special", partial=True)
+            if span.role in ("mark", "ghost-mark"):
+                style += _PLAIN
+            if shown:
+                style += self.get_component_rich_style("text--shown", partial=True)
+            if cursor:
+                style += _CURSOR
+            self._styles[key] = style
+        return style

@@ -1,0 +1,66 @@
+"""The world every test lives in: offline, with a home of its own and none of the developer's settings."""
+
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LOCAL = (None, "", "127.0.0.1", "::1", "localhost")
+
+_hub = tempfile.TemporaryDirectory(prefix="specviz-hub-")
+
+# Read by libraries when they are first imported, so set before any test module is.
+os.environ.update(
+    HF_HOME=_hub.name,
+    HF_HUB_OFFLINE="1",
+    HF_HUB_DISABLE_TELEMETRY="1",
+    TOKENIZERS_PARALLELISM="false",
+)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty place for settings, state and caches, and a terminal that says nothing about itself."""
+    base = tmp_path_factory.mktemp("home")
+    for kind in ("STATE", "CONFIG", "CACHE", "DATA"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(base / kind.lower()))
+    monkeypatch.setenv("HOME", str(base))
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PYTHONPATH"):
+        monkeypatch.delenv(name, raising=False)
+    return base
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network() -> Iterator[None]:
+    """Whatever wants to leave this machine fails at once and by name."""
+    with pytest.MonkeyPatch.context() as patch:
+        for method in ("connect", "connect_ex"):
+            patch.setattr(socket.socket, method, _local_only(getattr(socket.socket, method)))
+        patch.setattr(socket, "getaddrinfo", _known_hosts_only(socket.getaddrinfo))
+        yield
+
+
+def _refuse(host: object) -> None:
+    if host not in LOCAL:
+        raise AssertionError(f"a test tried to reach {host!r} over the network")
+
+
+def _local_only(connect: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(self: socket.socket, address: Any) -> Any:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            _refuse(address[0])
+        return connect(self, address)
+
+    return guarded
+
+
+def _known_hosts_only(look_up: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(host: Any, *args: Any, **kwargs: Any) -> Any:
+        _refuse(host.decode() if isinstance(host, bytes) else host)
+        return look_up(host, *args, **kwargs)
+
+    return guarded

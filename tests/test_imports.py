@@ -1,0 +1,107 @@
+"""The arrows between the parts, seen at run time: what each part really loads, in a fresh interpreter."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import specviz
+
+MODELS = {"torch", "transformers"}
+SCREEN = {"textual", "textual_plotext", "plotext"}
+
+REPORT = """
+import json, sys
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+
+def modules(package: str) -> list[str]:
+    """``package`` and every module below it, found by their files: nothing is imported."""
+    top = Path(specviz.__path__[0])
+    files = top.joinpath(*package.split(".")[1:]).rglob("*.py")
+    names = {".".join(file.relative_to(top.parent).with_suffix("").parts).removesuffix(".__init__") for file in files}
+    return sorted(names)
+
+
+def loaded(program: str, *args: str) -> set[str]:
+    """Top-level names in ``sys.modules`` once ``program`` has run."""
+    command = [sys.executable, "-c", program + REPORT, *args]
+    root = Path(specviz.__path__[0]).parent
+    done = subprocess.run(
+        command, cwd=root, capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+def importing(names: list[str]) -> set[str]:
+    return loaded("\n".join(f"import {name}" for name in names))
+
+
+def running(*args: str) -> set[str]:
+    return loaded(
+        """
+import sys
+from specviz.cli import main
+sys.argv[0] = "specviz"
+try:
+    main()
+except SystemExit as stop:
+    assert stop.code in EXPECTED, stop.code
+""".replace("EXPECTED", "(None, 0, 2)"),
+        *args,
+    )
+
+
+UI = modules("specviz.ui")
+DECODER = modules("specviz.decoder")
+ENTRY = ["specviz.__main__", "specviz.cli"]
+PLAIN = [name for name in modules("specviz") if name not in {*UI, *DECODER, *ENTRY}]
+
+
+def test_modules_are_found() -> None:
+    assert {"specviz.ui.app"} <= set(UI)
+    assert {"specviz.decoder.live"} <= set(DECODER)
+    assert {"specviz.events", "specviz.stats", "specviz.theory", "specviz.rules", "specviz.trace"} <= set(PLAIN)
+    assert {"specviz.tokens", "specviz.session", "specviz.recorder", "specviz.replay"} <= set(PLAIN)
+
+
+def test_the_plain_part_loads_neither_models_nor_screen() -> None:
+    assert importing(PLAIN).isdisjoint(MODELS | SCREEN)
+
+
+def test_the_screens_load_no_models() -> None:
+    seen = importing(UI)
+    assert seen.isdisjoint(MODELS)
+    assert "textual" in seen
+
+
+def test_the_decoder_loads_no_screen() -> None:
+    seen = importing(DECODER)
+    assert seen.isdisjoint(SCREEN)
+    assert seen >= MODELS
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--help",),
+        ("--version",),
+        ("run", "--help"),
+        ("replay", "--help"),
+        ("stats", "--help"),
+        ("check", "--help"),
+        ("stats", "bundled:demo"),
+        ("replay", "bundled:demo"),  # no terminal here: it says so and leaves
+    ],
+    ids=" ".join,
+)
+def test_commands_that_need_no_model_load_none(args: tuple[str, ...]) -> None:
+    assert running(*args).isdisjoint(MODELS)
+
+
+def test_the_version_alone_loads_nothing() -> None:
+    assert importing(["specviz"]).isdisjoint(MODELS | SCREEN | {"numpy", "click", "rich"})
