@@ -3,6 +3,7 @@
 import contextlib
 import os
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,7 @@ class Recorder:
     A line is flushed as soon as its event is added. The header begins the file, the end or a failure closes it;
     closed without either, the run was ended by the user. A file without a header is not left behind. An error of the
     file system ends the recording, not the run: it is told once, to ``on_problem``, and stays in ``problem``.
+    Events may come from another thread than the one that closes.
 
     Raises SpecvizError where the file cannot be made, or exists and ``overwrite`` is false; an old file is kept until
     the header of the new run is there.
@@ -36,26 +38,29 @@ class Recorder:
         self._new, descriptor = _open(self.path, overwrite)
         self._file = os.fdopen(descriptor, "wb")
         self._begun = False
+        self._turn = threading.Lock()
 
     def add(self, event: Event) -> None:
         """Record the event if a trace holds such events and the run is not over."""
-        if self._file.closed:
-            return
-        match event:
-            case Header() if not self._begun:
-                self._begin(event)
-            case Header():
-                self.close()
-            case Failed(message):
-                self._finish(End("error", message))
-            case End():
-                self._finish(event)
-            case _ if self._begun:
-                self._record(event)
+        with self._turn:
+            if self._file.closed:
+                return
+            match event:
+                case Header() if not self._begun:
+                    self._begin(event)
+                case Header():
+                    self._finish(End("user"))
+                case Failed(message):
+                    self._finish(End("error", message))
+                case End():
+                    self._finish(event)
+                case _ if self._begun:
+                    self._record(event)
 
     def close(self) -> None:
         """End the recording. Does nothing on a closed one."""
-        self._finish(End("user"))
+        with self._turn:
+            self._finish(End("user"))
 
     def __enter__(self) -> Self:
         return self

@@ -89,10 +89,11 @@ def decide_exact(p: ArrayLike, q: ArrayLike, drafted: ArrayLike, u: ArrayLike, l
     ``last_u``: from the residual at the first rejection, else from p[K] (bonus; plain for K = 0).
     """
     target, ids, tests = _float64(p), np.asarray(drafted, dtype=np.int64), _float64(u)
-    k = ids.size
-    draft = _float64(q).reshape(k, target.shape[-1])
-    if target.shape[0] != k + 1 or tests.size != k:
-        raise ValueError(f"{k} drafted tokens need p of {k + 1} positions and {k} uniforms")
+    draft, k = _float64(q), ids.size
+    if target.shape[0] != k + 1 or tests.size != k or (k and draft.shape != (k, target.shape[1])):
+        raise ValueError(
+            f"{k} drafted tokens need p of {k + 1} positions, q of {k} over the same ids, and {k} uniforms"
+        )
     accept_probs = tuple(accept_prob(target[i], draft[i], int(ids[i])) for i in range(k))
     n_accepted = next((i for i in range(k) if not tests[i] < accept_probs[i]), k)
     if n_accepted == k:

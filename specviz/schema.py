@@ -20,7 +20,8 @@ T = TypeVar("T")
 _MAX_INT = 2**53
 _MAX_DEPTH = 32
 _MAX_LIST = 10
-_ROUNDING = 1e-4
+_ROUNDING = 1e-3
+"""How far the rounding of a sum may carry a number out of its range."""
 _PROBABILITY = (0.0, 1.0 + _ROUNDING)
 _ENTROPY = (-_ROUNDING, 1e3)
 _MILLISECONDS = (0.0, 1e9)
@@ -180,7 +181,7 @@ def _integer(value: Any, place: str, low: int, high: int) -> int:
 
 def _number(value: Any, place: str, low: float, high: float) -> float:
     if type(value) not in (int, float) or not low <= value <= high:
-        _wrong(value, place, f"a number from {low:g} to {high:g}")
+        _wrong(value, place, f"a number from {round(low, 2) + 0.0:g} to {round(high, 2):g}")
     return float(value)
 
 

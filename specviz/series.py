@@ -109,6 +109,6 @@ class SeriesFold:
             formula_at_tested=at_tested,
             formula_at_overlap=at_overlap,
             n=self._n[:last],
-            segment_starts=[start for start in self._starts if start <= last],
-            tokens_segment_starts=[start for start in self._tokens_starts if start <= last],
+            segment_starts=[start for start in self._starts if 1 < start <= last],
+            tokens_segment_starts=[start for start in self._tokens_starts if 1 < start <= last],
         )

@@ -10,6 +10,7 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from unicodedata import category
 
 from rich.cells import cell_len
@@ -144,7 +145,7 @@ class _Cleaner:
         """The safe form of ``text`` behind what was cleaned before; without ``final`` an open joiner is withheld."""
         text, self._held = self._held + text, ""
         pieces: list[str] = []
-        for i, (char, after) in enumerate(zip(text, [*text[1:], ""], strict=True)):
+        for i, (char, after) in enumerate(zip_longest(text, text[1:], fillvalue="")):
             if not after and not final and self._needs_next(char):
                 self._held = text[i:]
                 break
@@ -183,7 +184,7 @@ def _shown(char: str, ascii_only: bool, plain_spaces: bool) -> str:
     signs = _SIGNS_ASCII if ascii_only else _SIGNS
     if char in signs:
         return signs[char]
-    if char == " " or (char.isascii() and char.isprintable()):
+    if char.isascii() and char.isprintable():
         return char
     kind = category(char)
     hidden = kind[0] == "C" or _NEVER_ALONE.match(char) or (kind == "Zs" and not plain_spaces)
@@ -196,7 +197,8 @@ def _shown(char: str, ascii_only: bool, plain_spaces: bool) -> str:
 @lru_cache(maxsize=8192)
 def _is_mark(char: str) -> bool:
     """Whether the character is drawn onto the one before it."""
-    return category(char)[0] == "M" or cell_len(char) == 0
+    kind = category(char)[0]
+    return kind == "M" or (kind != "C" and cell_len(char) == 0)
 
 
 @lru_cache(maxsize=8192)

@@ -174,9 +174,7 @@ def _no_constant(name: str) -> NoReturn:
     raise BadLine(f"{name} is not allowed")
 
 
-_OPEN_ENDED = re.compile(
-    r"(t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|\.?\d*[eE][+-]?|\\(u[0-9a-fA-F]{0,3})?|u?[0-9a-fA-F]{0,3})?"
-)
+_OPEN_ENDED = re.compile(r"(t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|\.?\d*[eE][+-]?|\\?u?[0-9a-fA-F]{0,4})?")
 
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:

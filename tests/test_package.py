@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 import specviz
+from specviz import bundled
+from specviz.errors import SpecvizError
 
 ROOT = Path(__file__).parent.parent
 
@@ -96,6 +98,17 @@ def test_the_metadata_says_what_it_needs(wheel: Path) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
     assert len(needed) == len(project["dependencies"])
+
+
+def test_bundled_names_are_places() -> None:
+    assert all((bundled.folder(name) / "model.safetensors").is_file() for name in bundled.MODELS)
+    assert all(bundled.trace(name).is_file() for name in bundled.TRACES)
+
+
+@pytest.mark.parametrize("name", ["bundled:", "bundled:demo", "bundled:../bundled/draft", "draft", "bundled:nothing"])
+def test_other_names_are_refused_with_those_there_are(name: str) -> None:
+    with pytest.raises(SpecvizError, match=r"bundled:draft, bundled:target"):
+        bundled.folder(name)
 
 
 def test_the_code_that_runs_is_the_wheels(installed: Installed, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ class SpecvizApp(App[None]):
         self.theme = wanted if wanted in loaded else themes.DEFAULT
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        return themes.variable_defaults()
+        return dict(themes.variable_defaults())
 
     def next_theme(self) -> None:
         self.theme = themes.after(self.theme, self.theme_names)

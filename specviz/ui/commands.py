@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
-from textual.content import Content
 
 from specviz.ui.keys import EVERYWHERE, KEYS
 from specviz.ui.literal import literal
@@ -33,21 +33,18 @@ class KeyCommands(Provider):
             if key.id not in (*EVERYWHERE, "prompt") and main.works(key.id):
                 yield Command(f"{key.label}  ({key.shown})", key.id, key.tooltip)
         if main.works("prompt(1)"):
-            for number, (name, text) in enumerate(self._app.options.prompts[:9], start=1):
-                yield Command(f"prompt {number}: {literal(name)}", f"prompt({number})", literal(text)[:60])
+            for number, (name, _) in enumerate(self._app.options.prompts[:9], start=1):
+                yield Command(f"prompt {number}: {literal(name)}", f"prompt({number})", "")
 
     async def discover(self) -> Hits:
         for command in self._commands():
-            yield DiscoveryHit(
-                Content(command.name), self._run(command), text=command.name, help=Content(command.help)
-            )
+            yield DiscoveryHit(Text(command.name), self._run(command), text=command.name, help=command.help)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for command in self._commands():
             if (score := matcher.match(command.name)) > 0:
-                shown = Content(command.name)
-                yield Hit(score, shown, self._run(command), text=command.name, help=Content(command.help))
+                yield Hit(score, Text(command.name), self._run(command), text=command.name, help=command.help)
 
     def _run(self, command: Command) -> "partial[object]":
         return partial(self._app.run_action, command.action, self._app.main)

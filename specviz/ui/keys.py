@@ -19,9 +19,13 @@ class Key:
     tooltip: str
     group: str
 
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """What each of ``keys`` does."""
+        return tuple(f"prompt({key})" if self.id == "prompt" else self.id for key in self.keys)
+
     def bindings(self) -> Iterator[BindingType]:
-        for key in self.keys:
-            action = f"{self.id}({key})" if self.id == "prompt" else self.id
+        for key, action in zip(self.keys, self.actions, strict=True):
             yield Binding(
                 key, action, self.label, tooltip=self.tooltip, id=f"{self.id}.{key}", priority=True, show=False
             )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
@@ -103,10 +104,15 @@ class KeyBar(Widget):
         for shown, action, works in zip(hint.shown, hint.actions, states, strict=True):
             if parts:
                 parts.append(("/", label))
-            click = Style.from_meta({"@click": f"screen.{action}"})
+            click = Style.from_meta({"action": action})
             text = in_ascii(shown) if self._ascii else shown
             parts.append((text, (key if works else off) + click))
-        return Content.assemble(*parts, (f" {hint.label}", label if any(states) else off))
+        said = Style.from_meta({"action": hint.actions[0]})
+        return Content.assemble(*parts, (f" {hint.label}", (label if any(states) else off) + said))
+
+    async def on_click(self, event: events.Click) -> None:
+        if action := event.style.meta.get("action"):
+            await self.run_action(f"screen.{action}")
 
 
 class Banner(Static):
@@ -120,9 +126,13 @@ class Banner(Static):
     }
     """
 
+    _messages: Sequence[str] = ()
+
     def show(self, messages: Sequence[str]) -> None:
-        self.set_class(bool(messages), "-on")
-        self.update(Content("  ".join(f"! {literal(message)}" for message in messages)))
+        if messages != self._messages:
+            self._messages = messages
+            self.set_class(bool(messages), "-on")
+            self.update(Content("  ".join(f"! {literal(message)}" for message in messages)))
 
 
 class LoadingPanel(Static):
@@ -150,7 +160,7 @@ class LoadingPanel(Static):
                 lines.append(Content.assemble(("· ", "$secondary"), (STAGES[stage], "$secondary")))
         longest = max(line.cell_length for line in lines)
         body = Content("\n").join(line.pad_right(longest - line.cell_length) for line in lines)
-        self.update(Content(in_ascii(body.plain)) if self._ascii else body)
+        self.update(Content(in_ascii(body.plain)) if self._ascii else body, layout=False)
 
 
 def _amount(progress: Progress, cells: int) -> Content:
@@ -187,6 +197,21 @@ class FailurePanel(Static):
     @property
     def is_open(self) -> bool:
         return self.has_class("-on")
+
+
+class Aside(Static):
+    """A short word at the end of a line."""
+
+    DEFAULT_CSS = """
+    Aside { width: auto; height: 1; padding: 0 1; color: $secondary; }
+    """
+
+    _text = ""
+
+    def show(self, text: str) -> None:
+        if text != self._text:
+            self._text = text
+            self.update(Content(text))
 
 
 class TooSmall(Static):

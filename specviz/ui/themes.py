@@ -7,6 +7,7 @@ listed here. What is wrong with a file is reported by file and key; the other fi
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,8 @@ def to_theme(data: Mapping[str, Any]) -> Theme:
     )
 
 
-def variable_defaults() -> dict[str, str]:
+@cache
+def variable_defaults() -> Mapping[str, str]:
     """The names that styles use beyond Textual's own, for themes that do not define them."""
     theme = read_theme(shipped_folder() / f"{DEFAULT}.toml")
     if isinstance(theme, BadTheme):

@@ -1,25 +1,17 @@
 """What has happened and what of it is on screen: the one owner of both."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from specviz.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
 from specviz.stats import Rates, RunStats, Series
+from specviz.ui.widgets.sentences import default_row
+
+MAX_TEMPERATURE = 5.0
 
 
 def row_count(round: Round) -> int:
     """Rows of a round: one a drafted token, and one for the resampled, bonus or plain token unless the round is cut."""
     return len(round.drafted) + (0 if round.cut else 1)
-
-
-def telling_row(round: Round) -> int:
-    """The row worth looking at first: the rejection where there is one, else what the round ended with."""
-    for row, drafted in enumerate(round.drafted):
-        if drafted.verdict == "rejected":
-            return row
-    if round.cut:
-        return max(0, round.n_accepted - 1)
-    return row_count(round) - 1
 
 
 class Timeline:
@@ -40,6 +32,7 @@ class Timeline:
         self.header: Header | None = None
         self.ready = False
         self.rounds: list[Round] = []
+        self.counts: list[int] = []
         self.end: End | None = None
         self.failed: Failed | None = None
         self.stats = RunStats()
@@ -48,28 +41,34 @@ class Timeline:
 
     def add(self, event: Event) -> None:
         match event:
+            case Calibration():
+                self.stats.add(event)
             case Progress():
                 self.progress = event
             case Notice():
                 self.notices.append(event)
             case Header():
                 self.header = event
+                self.stats.add(event)
             case Ready():
                 self.ready = True
             case Round():
                 self._add_round(event)
             case End():
                 self.end = event
+                self.stats.add(event)
             case Failed():
                 self.failed = event
-            case Calibration():
-                pass
-        if isinstance(event, Header | Calibration | Round | End):
-            self.stats.add(event)
 
     def _add_round(self, round: Round) -> None:
+        try:
+            self.stats.add(round)
+        except ValueError as error:
+            self.failed = Failed(f"Round {round.index} cannot be shown: {error}")
+            return
         follows = self.follow and self.at_end
         self.rounds.append(round)
+        self.counts.append(len(round.emitted))
         self.max_k = max(self.max_k, round.k, round.settings.k)
         if follows:
             self.show(self.total)
@@ -113,7 +112,7 @@ class Timeline:
         if self.round is None:
             self.row = 0
         elif row is None:
-            self.row = telling_row(self.round)
+            self.row = default_row(self.round)
         else:
             self.row = max(0, min(row, row_count(self.round) - 1))
 
@@ -129,9 +128,6 @@ class Timeline:
             return None
         return index, (0 if step > 0 else row_count(self.rounds[index - 1]) - 1)
 
-    def counts(self) -> Iterator[int]:
-        """Tokens of each round received."""
-        return (len(round.emitted) for round in self.rounds)
 
 
 def warmer(settings: Settings, steps: int) -> Settings:
@@ -143,6 +139,3 @@ def warmer(settings: Settings, steps: int) -> Settings:
         temperature=temperature,
         draft_temperature=temperature if together else settings.draft_temperature,
     )
-
-
-MAX_TEMPERATURE = 5.0

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Literal
 
 from specviz.config import MAX_K, RunRequest
-from specviz.events import Event, Settings
+from specviz.events import Event, Failed, Settings
 from specviz.session import Session
 from specviz.ui.options import AUTO_PACE
 from specviz.ui.timeline import MAX_TEMPERATURE, Timeline, warmer
@@ -29,6 +29,7 @@ class Transport:
         self.request = request
         self.settings: Settings = request.settings
         self.run_id = 0
+        self._broken = False
         self._open_on: int | None = None
         self._pace = AUTO_PACE if pace is None else pace
         self.session.pace = self._session_pace
@@ -55,6 +56,8 @@ class Transport:
         if run_id not in (0, self.run_id):
             return False
         self.timeline.add(event)
+        if run_id == 0 and isinstance(event, Failed):
+            self._broken = True
         if self._open_on is not None and (self.timeline.total >= self._open_on or self.timeline.over):
             self.timeline.show(self._open_on)
             self._open_on = None
@@ -69,6 +72,16 @@ class Transport:
     @property
     def can_sample(self) -> bool:
         return self.live and not self.timeline.over
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether another run can be asked for: not from a recording, nor from a source that could not be opened."""
+        return self.live and not self._broken
+
+    @property
+    def flooding(self) -> bool:
+        """Whether rounds may come faster than the eye follows."""
+        return self.mode == "running" and self._pace < 0.1
 
     @property
     def can_step(self) -> bool:

@@ -6,7 +6,8 @@ remembered by the number of final lines and the open line (`Place`), and can be 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import split_graphemes
 
@@ -15,8 +16,7 @@ from specviz.tokens import width as cells
 _RUNS = re.compile(r" +|[^ ]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Cells of one token that stand on one line.
 
     ``kind`` is a verdict, an origin or "prompt"; ``role`` tells its text from its mark, a ghost or a special token.
@@ -93,9 +93,9 @@ class Flow:
     def _put(self, text: str, size: int, like: Span) -> None:
         last = self._open[-1] if self._open else None
         if last and len(self._open) > self._break_at and _alike(last, like):
-            self._open[-1] = replace(last, text=last.text + text, width=last.width + size)
+            self._open[-1] = Span(last.text + text, last.width + size, *last[2:])
         else:
-            self._open.append(replace(like, text=text, width=size))
+            self._open.append(Span(text, size, *like[2:]))
         self._column += size
 
     def _spaces(self, count: int, like: Span) -> None:
@@ -143,7 +143,7 @@ class Flow:
 
 
 def _alike(a: Span, b: Span) -> bool:
-    return a.round == b.round and a.row == b.row and a.kind == b.kind and a.role == b.role
+    return a[2:] == b[2:]
 
 
 def _pieces(run: str) -> Iterator[tuple[str, int, bool]]:

@@ -13,7 +13,7 @@ from specviz.ui.widgets.numbers import counted, milliseconds, prob, short, told_
 
 PLAIN: Mapping[PlainReason, str] = {
     "k_zero": "K is 0",
-    "budget": "one token of the budget is left",
+    "budget": "one token is left",
     "context": "the target's context is full",
     "draft_context": "the draft's context is full",
     "no_match": "no n-gram matches",
@@ -55,7 +55,7 @@ def explain(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str:
     if drafted.verdict == "untested":
         return "\n".join(
             (
-                f"{name} untested: the rejection at {round.n_accepted + 1} came first, so it was dropped without a test",
+                f"{name} untested: the rejection at {round.n_accepted + 1} dropped it before its test",
                 f"scored on the dropped prefix: p {prob(drafted.p)}, q {prob(drafted.q)}",
             )
         )

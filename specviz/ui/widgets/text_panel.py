@@ -17,6 +17,8 @@ from specviz.ui.widgets.flow import Span, nearest
 from specviz.ui.widgets.sentences import ending
 from specviz.ui.widgets.story import Story
 
+ROOM_STEP = 8
+"""Lines by which the scrolled height grows: each change of it costs a layout of the screen."""
 _PLAIN = Style(strike=False, underline=False, italic=False)
 _CURSOR = Style(reverse=True, bold=True)
 
@@ -49,13 +51,13 @@ class TextPanel(ScrollView, can_focus=False):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, classes=classes)
-        self.set_class(ascii, "-ascii")
         self._glyphs = glyphs(ascii)
         self._story = Story(Prompt("", ()), frozenset(), self._glyphs, 1)
         self._row: int | None = None
         self._end: End | None = None
         self._styles: dict[tuple[str, str, bool, bool], Style] = {}
         self.border_title = Content("Text")
+        self.set_class(ascii, "-ascii")
 
     def start(self, prompt: Prompt, special_ids: frozenset[int] = frozenset()) -> None:
         """Begin a run: forget what was shown, show the prompt."""
@@ -85,7 +87,7 @@ class TextPanel(ScrollView, can_focus=False):
         self._update(first, following=following or (moved and not ahead))
 
     def neighbour(self, lines: int) -> tuple[int, int] | None:
-        """The (round, row) of the token so many lines below the cursor (above if negative), None where there is none."""
+        """The (round, row) of the token so many lines below the cursor (above if negative); None: there is none."""
         found = self._story.find(self._story.shown, self._row) if self._row is not None else None
         if found is None:
             return None
@@ -103,14 +105,19 @@ class TextPanel(ScrollView, can_focus=False):
         return max(1, self.scrollable_content_region.width)
 
     @property
+    def _height(self) -> int:
+        return max(1, self.scrollable_content_region.height)
+
+    @property
     def _following(self) -> bool:
-        return self.scroll_offset.y >= self.max_scroll_y
+        return self.scroll_offset.y >= self._story.count - self._height
 
     def _update(self, first: int, *, following: bool) -> None:
         story = self._story
-        before = self.virtual_size.height
-        if (count := story.count) != before:
-            self.virtual_size = Size(self._width, count)
+        before, count = self.virtual_size.height, story.count
+        room = count if count <= self._height else -(-count // ROOM_STEP) * ROOM_STEP
+        if room != before:
+            self.virtual_size = Size(self._width, room)
         at_end = self._end is not None and story.shown == len(story.rounds)
         subtitle = ending(self._end, self._glyphs) if self._end and at_end else None
         if subtitle != self._subtitle:
@@ -124,13 +131,13 @@ class TextPanel(ScrollView, can_focus=False):
 
     def _bring_into_view(self) -> None:
         """Show the end of the text, or as near to it as the cursor allows."""
-        height = max(1, self.scrollable_content_region.height)
+        height = self._height
         y = max(0, self._story.count - height)
         cursor = self._story.find(self._story.shown, self._row) if self._row is not None else None
         if cursor is not None:
             y = max(min(y, cursor[0]), cursor[0] - height + 1)
         if y != self.scroll_offset.y:
-            self.scroll_to(y=y, animate=False, immediate=True)
+            self.scroll_to(y=y, animate=False, immediate=True, force=True)
 
     def on_resize(self) -> None:
         if self._width != self._story.width:

@@ -1,0 +1,163 @@
+"""The command line: arguments and exit codes. The only package that knows both the decoder and the screen."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specviz import __version__
+from specviz.cli.console import forgiving_streams, plain_words, say
+from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Whole, options, run_options
+from specviz.config import RunRequest
+from specviz.errors import SpecvizError
+from specviz.events import Settings
+from specviz.tokens import safe_terminal_text
+
+EPILOG = "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file that cannot be used; 130/143 by signal."
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+NO_RECORD = [click.option("--no-record", is_flag=True, help="Do not keep this run among the last 20.")]
+
+
+class PlainHelp:
+    """Help in what the terminal's encoding can write."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        return plain_words(super().get_help(ctx), sys.stdout)  # type: ignore[misc]
+
+
+class PlainCommand(PlainHelp, click.Command):
+    pass
+
+
+class PlainGroup(PlainHelp, click.Group):
+    command_class = PlainCommand
+
+
+@click.group(
+    cls=PlainGroup, invoke_without_command=True, context_settings=CONTEXT, epilog=EPILOG, subcommand_metavar="[COMMAND]"
+)
+@options([*RUN_OPTIONS, *NO_RECORD, *DISPLAY_OPTIONS])
+@click.version_option(__version__, prog_name="specviz")
+@click.pass_context
+def specviz(ctx: click.Context, /, **given: Any) -> int:
+    """See speculative decoding work, round by round.
+
+    Without a command: the app, live. Without options: the bundled pair and its prompts, with no network.
+    """
+    if ctx.invoked_subcommand is not None:
+        set_here = [name for name in given if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+        if set_here:
+            option = "--" + {"prompts": "prompt", "ascii": "ascii"}.get(set_here[0], set_here[0]).replace("_", "-")
+            raise click.UsageError(f"{option} stands before {ctx.invoked_subcommand}: put options behind the command.")
+        return 0
+    from specviz.cli.app import live
+
+    run = run_options(given, one_prompt=False)
+    return live(run, _display(given), given["record"], given["no_record"])
+
+
+@specviz.command()
+@options(RUN_OPTIONS)
+@click.option("--no-record", is_flag=True, hidden=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the text.")
+def run(as_json: bool, **given: Any) -> int:
+    """The same run without the app: the text, then a summary."""
+    from specviz.cli.run import run as run_once
+    from specviz.recorder import Recorder
+
+    chosen = run_options(given, one_prompt=True)
+    record: Path | None = given["record"]
+    return run_once(chosen, Recorder(record, overwrite=given["force"]) if record else None, as_json)
+
+
+@specviz.command()
+@options(RUN_OPTIONS)
+def check(**given: Any) -> int:
+    """Look the pair over without reading weights; exit 0 if it can run, 2 if not."""
+    from specviz.cli.check import check as check_pair
+
+    return check_pair(run_options(given, one_prompt=True))
+
+
+@specviz.command()
+@click.argument("trace")
+@click.option("--at", type=Whole(1), metavar="N", help="Open on round N instead of the last.")
+@options(DISPLAY_OPTIONS)
+@click.pass_context
+def replay(ctx: click.Context, /, trace: str, at: int | None, **given: Any) -> int:
+    """The app on a recorded run: a file, or bundled:demo.
+
+    Opens paused on the last round; --pace plays from the first.
+    """
+    from specviz.cli.app import replay as replay_trace
+
+    return replay_trace(trace, _display(given, at=at, paced=_given(ctx, "pace")))
+
+
+@specviz.command()
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object a line, one for each trace.")
+def stats(traces: tuple[str, ...], as_json: bool) -> int:
+    """The numbers of recorded runs, side by side."""
+    from specviz.cli.stats import stats as compare
+
+    return compare(traces, as_json)
+
+
+def _given(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True) -> Any:
+    from specviz.ui.options import AppOptions
+
+    return AppOptions(
+        request=RunRequest("", 0, Settings()),
+        pace=given["pace"],
+        paused=given["paused"] or not paced,
+        at=at,
+        theme=given["theme"],
+        ascii=given["ascii"] or not _unicode(),
+    )
+
+
+def _unicode() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "utf32")
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line; the process's exit code. Errors are one or two sentences on stderr."""
+    forgiving_streams()
+    try:
+        return int(specviz.main(args=args, prog_name="specviz", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        hint = getattr(error, "ctx", None)
+        say(f"specviz: {safe_terminal_text(_sentence(error))}")
+        if hint is not None:
+            say(f"Try `{hint.command_path} --help`.")
+        return 2
+    except SpecvizError as error:
+        say(f"specviz: {safe_terminal_text(str(error))}")
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if "SPECVIZ_TRACEBACK" in os.environ:
+            raise
+        say(f"specviz: unexpected {type(error).__name__}: {safe_terminal_text(str(error))}")
+        say("Set SPECVIZ_TRACEBACK=1 to see where.")
+        return 1
+
+
+def _sentence(error: click.ClickException) -> str:
+    """What was wrong, naming the option."""
+    param = getattr(error, "param", None)
+    if isinstance(error, click.BadParameter) and param is not None and not isinstance(error, click.MissingParameter):
+        return f"{param.opts[0] if param.opts[0].startswith('-') else param.human_readable_name}: {error.message}"
+    return error.format_message()

@@ -1,0 +1,87 @@
+"""The app's two doors: a live pair, and a recorded run."""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from specviz.cli.console import say, show
+from specviz.cli.live import DeferredSource
+from specviz.config import RunOptions, RunRequest
+from specviz.errors import SpecvizError
+from specviz.events import Settings
+from specviz.recorder import Recorder
+from specviz.replay import TraceSource
+from specviz.runs_folder import new_run_path
+from specviz.source import Source
+from specviz.tokens import safe_terminal_text
+from specviz.ui.options import AppOptions
+
+
+def require_terminal(instead: str) -> None:
+    """Raise SpecvizError where no app can be drawn or no key be read."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise SpecvizError(f"The app needs a terminal for both its keys and its screen. Without one, use `{instead}`.")
+    if os.environ.get("TERM", "") in ("dumb", ""):
+        raise SpecvizError(f"This terminal (TERM={os.environ.get('TERM', '')}) cannot draw the app. Use `{instead}`.")
+
+
+def live(options: RunOptions, display: AppOptions, record: Path | None, no_record: bool) -> int:
+    """Run the app on the pair of ``options``."""
+    require_terminal("specviz run")
+    request = RunRequest(options.prompts[0][1], options.seed, options.settings)
+    recorders = _recorders(record, no_record, overwrite=options.pair.force)
+    display = replace(
+        display,
+        request=request,
+        prompts=options.prompts,
+        draft=options.pair.draft,
+        target=options.pair.target,
+        record=recorders,
+    )
+    return _show(DeferredSource(options), display)
+
+
+def replay(trace: str, display: AppOptions) -> int:
+    """Run the app on a recorded run."""
+    require_terminal(f"specviz stats {trace}")
+    source = TraceSource(trace)
+    source.open(lambda _event: None)
+    return _show(source, replace(display, request=RunRequest("", 0, Settings()), live=False, trace=Path(trace)))
+
+
+def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Callable[[], Recorder | None]:
+    """What makes a recorder for each run of the app: FILE for the first and FILE-2, FILE-3 … behind it, or the user's
+    own folder of runs."""
+    if record is None:
+        return (lambda: None) if no_record else (lambda: Recorder(new_run_path()))
+    made = 0
+
+    def record_next() -> Recorder:
+        nonlocal made
+        made += 1
+        path = record if made == 1 else record.with_name(f"{record.stem}-{made}{record.suffix}")
+        return Recorder(path, overwrite=overwrite)
+
+    if record.exists() and not overwrite:
+        raise SpecvizError(f"{record} exists: choose another file, or overwrite it with --force.")
+    if not record.absolute().parent.is_dir():
+        raise SpecvizError(f"{record}: there is no folder to record to: make it first.")
+    return record_next
+
+
+def _show(source: Source, display: AppOptions) -> int:
+    from specviz.ui.app import SpecvizApp
+    from specviz.ui.terminal_guard import TerminalGuard
+
+    with TerminalGuard() as guard:
+        app = SpecvizApp(source, replace(display, log_tail=guard.tail))
+        app.run()
+    words = app.farewell()
+    if words:
+        show(words)
+    failed = app.timeline.failed
+    if failed is not None:
+        say(f"specviz: {safe_terminal_text(failed.message)}")
+    return app.return_code or 0

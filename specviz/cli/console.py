@@ -1,0 +1,80 @@
+"""Words on the normal screen: streams that cannot break, and tokens by origin."""
+
+import contextlib
+import os
+import sys
+from typing import TextIO
+
+import click
+
+from specviz.events import Emitted, Origin
+
+MARKS: dict[Origin, tuple[str, str]] = {
+    "accepted": ("", ""),
+    "resampled": ("↳", ">"),
+    "bonus": ("+", "+"),
+    "plain": ("=", "="),
+}
+"""(glyph, ASCII) that stands for a token's leading space, as in the app."""
+STYLES: dict[Origin, dict[str, object]] = {
+    "accepted": {"fg": "cyan"},
+    "resampled": {"fg": "magenta", "underline": True},
+    "bonus": {"fg": "yellow", "bold": True},
+    "plain": {"italic": True},
+}
+
+
+def forgiving_streams() -> None:
+    """Let no character that the terminal's encoding lacks raise: it comes out as ``?``."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+
+
+def speaks_unicode(stream: TextIO) -> bool:
+    """Whether the glyphs of the screen can be written to ``stream``."""
+    try:
+        "↳✓✗·–αÎ│█".replace("Î", "").encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def plain_words(text: str, stream: TextIO) -> str:
+    """``text`` in what ``stream`` can write: α, ±, × and dashes become ASCII words where it must be."""
+    if speaks_unicode(stream):
+        return text
+    for sign, word in (
+        ("α", "alpha"),
+        ("±", "+/-"),
+        ("×", "x"),
+        ("–", "-"),
+        ("≥", ">="),
+        ("→", "->"),
+        ("·", "-"),
+        ("…", "..."),
+    ):
+        text = text.replace(sign, word)
+    return text
+
+
+def say(text: str) -> None:
+    """A sentence on stderr."""
+    click.echo(plain_words(text, sys.stderr), err=True)
+
+
+def show(text: str = "", *, nl: bool = True) -> None:
+    """Text on stdout."""
+    click.echo(plain_words(text, sys.stdout), nl=nl)
+
+
+def colours(stream: TextIO) -> bool:
+    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def marked(token: Emitted, text: str, *, unicode: bool, colour: bool) -> str:
+    """A token's text with the mark of its origin in place of the leading space."""
+    mark = MARKS[token.origin][0 if unicode else 1]
+    if mark:
+        text = mark + text.removeprefix(" ")
+    return click.style(text, **STYLES[token.origin]) if colour else text  # type: ignore[arg-type]

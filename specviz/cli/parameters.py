@@ -1,0 +1,202 @@
+"""The options of a run: their types, ranges and defaults, and what they make together."""
+
+import math
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET, MAX_K, PREPARED_PROMPTS, PairOptions, RunOptions
+from specviz.events import Settings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Whole(click.ParamType[Any]):
+    """A whole number in a range."""
+
+    name = "number"
+
+    def __init__(self, least: int, most: int | None = None) -> None:
+        self.least = least
+        self.most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if re.fullmatch(r"[+-]?[0-9]{1,30}", str(value)):
+            number = int(value)
+            if number >= self.least and (self.most is None or number <= self.most):
+                return number
+        span = f"from {self.least} on" if self.most is None else f"from {self.least} to {self.most}"
+        self.fail(f"{value!r} is not a whole number {span}.", param, ctx)
+
+
+class Real(click.ParamType[Any]):
+    """A finite number in a range; ``above`` excludes the lower end."""
+
+    name = "number"
+
+    def __init__(self, least: float, most: float = math.inf, *, above: bool = False) -> None:
+        self.least = least
+        self.most = most
+        self.above = above
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        high_enough = number > self.least if self.above else number >= self.least
+        if math.isfinite(number) and high_enough and number <= self.most:
+            return number
+        span = f"above {self.least:g}" if self.above else f"from {self.least:g} on"
+        if self.most < math.inf:
+            span = f"{span} and at most {self.most:g}"
+        self.fail(f"{value!r} is not a number {span}.", param, ctx)
+
+
+class Pace(Real):
+    """Seconds between rounds, or ``auto`` (None)."""
+
+    name = "seconds"
+
+    def __init__(self) -> None:
+        super().__init__(0, 3600)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return None if value == "auto" else super().convert(value, param, ctx)
+
+
+class Device(click.ParamType[Any]):
+    name = "device"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", str(value)):
+            return str(value)
+        self.fail(f"{value!r} is none of auto, cpu, cuda, cuda:N, mps.", param, ctx)
+
+
+class NonEmpty(click.ParamType[Any]):
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value:
+            return str(value)
+        self.fail("an empty text cannot end a run.", param, ctx)
+
+
+RUN_OPTIONS = [
+    click.option("--draft", metavar="MODEL", help="Draft model: hub id, folder or bundled:draft. Goes with --target."),
+    click.option("--target", metavar="MODEL", help="Target model: hub id, folder or bundled:target."),
+    click.option("--draft-revision", metavar="REV", help="Branch, tag or commit of the draft on the hub."),
+    click.option("--target-revision", metavar="REV", help="Branch, tag or commit of the target on the hub."),
+    click.option("--device", type=Device(), default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps."),
+    click.option(
+        "--dtype",
+        type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
+        default="auto",
+        show_default=True,
+        help="Of the weights; probabilities are float32 or better always.",
+    ),
+    click.option("--drafter", type=click.Choice(["model"]), default="model", show_default=True, help="What drafts."),
+    click.option("--rule", type=click.Choice(["exact"]), default="exact", show_default=True, help="What accepts."),
+    click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted in a round; 0: none."),
+    click.option("--temperature", type=Real(0), default=1.0, show_default=True, help="Of both models; 0: greedy."),
+    click.option(
+        "--draft-temperature", type=Real(0), help="Of the draft alone; exact for any.  [default: as target's]"
+    ),
+    click.option("--top-k", type=Whole(1), metavar="N", help="Keep the N most probable ids of either model."),
+    click.option("--top-p", type=Real(0, 1, above=True), metavar="F", help="Keep the least set of mass F."),
+    click.option("--seed", type=Whole(0, 2**64 - 1), default=0, show_default=True, help="Same seed, same run."),
+    click.option(
+        "--prompt", "prompts", multiple=True, metavar="TEXT", help="Text to go on from; repeatable in the app."
+    ),
+    click.option("--prompt-file", metavar="FILE", help="Read the prompt from a file; - is standard input."),
+    click.option("--max-new-tokens", type=Whole(1), default=256, show_default=True, help="Budget of the text."),
+    click.option("--stop", type=NonEmpty(), multiple=True, metavar="TEXT", help="End before this text; repeatable."),
+    click.option(
+        "--calibrate", type=Whole(0, 1000), default=5, show_default=True, help="Timed one-token steps; 0 skips them."
+    ),
+    click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace of the run."),
+    click.option("--force", is_flag=True, help="Run a pair that check refuses; overwrite FILE."),
+]
+DISPLAY_OPTIONS = [
+    click.option("--theme", metavar="NAME", help="dark, light or one of your own."),
+    click.option("--paused", is_flag=True, help="Open paused."),
+    click.option(
+        "--pace", type=Pace(), default="auto", show_default=True, help="Seconds between rounds; 0: full speed."
+    ),
+    click.option("--ascii", is_flag=True, help="Draw with ASCII only."),
+]
+
+
+def options(groups: list[Any]) -> Callable[[Command], Command]:
+    """Decorate a command with all of ``groups``."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(groups):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
+    """The RunOptions that the options in ``given`` make. Raises click.UsageError where they do not go together."""
+    if (given["draft"] is None) != (given["target"] is None):
+        have, lack = ("--draft", "--target") if given["draft"] else ("--target", "--draft")
+        raise click.UsageError(f"{have} needs {lack} beside it: name both models, or neither for the bundled pair.")
+    temperature = given["temperature"]
+    draft_temperature = given["draft_temperature"]
+    settings = Settings(
+        k=given["k"],
+        temperature=temperature,
+        draft_temperature=temperature if draft_temperature is None else draft_temperature,
+        top_k=given["top_k"],
+        top_p=given["top_p"] if given["top_p"] != 1.0 else None,
+        drafter=given["drafter"],
+        rule=given["rule"],
+    )
+    pair = PairOptions(
+        draft=given["draft"] or BUNDLED_DRAFT,
+        target=given["target"] or BUNDLED_TARGET,
+        draft_revision=given["draft_revision"],
+        target_revision=given["target_revision"],
+        device=given["device"],
+        dtype=given["dtype"],
+        force=given["force"],
+    )
+    return RunOptions(
+        pair=pair,
+        settings=settings,
+        prompts=_prompts(given["prompts"], given["prompt_file"], one_prompt),
+        seed=given["seed"],
+        max_new_tokens=given["max_new_tokens"],
+        stop=given["stop"],
+        calibrate=given["calibrate"],
+    )
+
+
+def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple[str, str], ...]:
+    if file is not None:
+        if texts:
+            raise click.UsageError("--prompt and --prompt-file exclude each other: give one of them.")
+        return (("file", _read_prompt(file)),)
+    if one and len(texts) > 1:
+        raise click.UsageError(f"--prompt was given {len(texts)} times, and this command takes one.")
+    if len(texts) > 9:
+        raise click.UsageError(f"--prompt was given {len(texts)} times; there are nine digits to choose by.")
+    named = tuple((f"prompt {n}", text) for n, text in enumerate(texts, 1))
+    return named or PREPARED_PROMPTS
+
+
+def _read_prompt(file: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return data.decode("utf-8")
+    except OSError as error:
+        raise click.UsageError(f"--prompt-file {file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"--prompt-file {file} is not UTF-8 text (byte {error.start}).") from None

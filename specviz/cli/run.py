@@ -1,0 +1,160 @@
+"""`specviz run`: a run without the app. Text as it comes, then a summary; or one JSON object."""
+
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from specviz.cli.console import colours, marked, say, show, speaks_unicode
+from specviz.cli.live import DeferredSource
+from specviz.config import RunOptions, RunRequest
+from specviz.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round
+from specviz.rates import Rates
+from specviz.recorder import Recorder
+from specviz.session import failure
+from specviz.stats import RunStats
+from specviz.tokens import TextDecoder, safe_terminal_text
+
+
+class Printer:
+    """Prints a run as it goes: its text on stdout, marked by origin on a terminal and plain in a pipe; on stderr
+    notes, stages and errors. ``as_json`` keeps the text back."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._silent = as_json
+        self._marked = sys.stdout.isatty()
+        self._unicode = speaks_unicode(sys.stdout)
+        self._colour = colours(sys.stdout)
+        self._decoder = TextDecoder(keep="\n\t")
+
+    def add(self, event: Event) -> None:
+        match event:
+            case Notice(message):
+                say(f"note: {safe_terminal_text(message)}")
+            case Progress(stage, 0) if sys.stderr.isatty():
+                say(f"{stage} …")
+            case Failed(message):
+                self._finish()
+                say(f"specviz: {safe_terminal_text(message)}")
+            case Header(prompt=prompt) if self._marked and not self._silent:
+                show(safe_terminal_text(prompt.text), nl=False)
+            case Round(emitted=emitted) if not self._silent:
+                for token in emitted:
+                    show(self._shown(token), nl=False)
+                sys.stdout.flush()
+            case End():
+                self._finish()
+
+    def _shown(self, token: Emitted) -> str:
+        text = self._decoder.feed(token.bytes)
+        return marked(token, text, unicode=self._unicode, colour=self._colour) if self._marked else text
+
+    def _finish(self) -> None:
+        if not self._silent:
+            show(self._decoder.finish())
+
+
+class Terminated(BaseException):
+    """SIGTERM came."""
+
+
+def run(options: RunOptions, recorder: Recorder | None, as_json: bool) -> int:
+    """Run once and print; the process's exit code. An interruption ends the run as the user's: recorded, summed up."""
+    stats = RunStats()
+    printer = Printer(as_json)
+    consumers = [consumer for consumer in (recorder, printer) if consumer]
+    code = 0
+
+    def take(event: Event) -> None:
+        stats.add(End("error", event.message) if isinstance(event, Failed) else event)
+        for consumer in consumers:
+            consumer.add(event)
+
+    source = DeferredSource(options)
+    request = RunRequest(options.prompts[0][1], options.seed, options.settings)
+    with recorder or contextlib.nullcontext(), _terminable():
+        try:
+            source.open(take)
+            for event in source.run(request, lambda: options.settings, lambda: False):
+                take(event)
+        except (KeyboardInterrupt, Terminated) as signalled:
+            code = 130 if isinstance(signalled, KeyboardInterrupt) else 143
+            take(End("user"))
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            failed = failure(error)
+            code = failed.exit_code
+            take(failed)
+    if recorder and recorder.problem:
+        say(recorder.problem)
+    if as_json and stats.header:
+        show(json.dumps(stats.summary(), ensure_ascii=not speaks_unicode(sys.stdout), allow_nan=False))
+    elif stats.rounds and not as_json:
+        show()
+        for line in summary_lines(stats):
+            show(line)
+    return code
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM end what is inside by an exception, so that nothing recorded is lost."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def summary_lines(stats: RunStats) -> list[str]:
+    """The end of a run in a few lines: every rate under its own name."""
+    rates = stats.whole()
+    end = stats.end
+    reason = (end.reason.replace("_", " ") if end else "stopped") + (f" ({end.detail})" if end and end.detail else "")
+    lines = [
+        f"{rates.tokens} tokens in {rates.rounds} rounds ({rates.plain_rounds} plain)"
+        f", ended: {safe_terminal_text(reason)}",
+        f"α tested {_figure(rates.alpha_tested)}{_interval(rates)} = {rates.accepted}/{rates.tested} accepted/tested"
+        f" · α overlap {_figure(rates.alpha_overlap)} · z {_figure(rates.agreement_z, '+.1f')}",
+        f"accepted/drafted {_figure(rates.accepted_over_drafted)} = {rates.accepted}/{rates.drafted}"
+        f" ({rates.rejected} rejected, {rates.untested} untested, {rates.ignored} ignored)",
+        f"tokens/round {_figure(rates.tokens_per_round, '.2f')} · accepted/round {_figure(_per_round(rates), '.2f')}"
+        f" · formula {_figure(rates.formula_at_tested, '.2f')} at α tested,"
+        f" {_figure(rates.formula_at_overlap, '.2f')} at α overlap",
+        f"{_figure(rates.tokens_per_s, '.1f')} tokens/s · draft {_figure(rates.draft_ms, '.2f')} ms"
+        f" · verify {_figure(rates.verify_ms, '.2f')} ms · decide {_figure(rates.decide_ms, '.2f')} ms"
+        f" · c {_figure(rates.c, '.2f')}",
+        _speedup(rates),
+    ]
+    return lines
+
+
+def _per_round(rates: Rates) -> float | None:
+    return None if rates.tokens_per_round is None else rates.tokens_per_round - 1
+
+
+def _speedup(rates: Rates) -> str:
+    shown = [s for s in (rates.speedup_model, rates.speedup_measured_cost) if s is not None]
+    slow = " · slower than the target alone" if any(s < 1 for s in shown) else ""
+    return (
+        f"speedup {_figure(rates.speedup_model, '.2f')} by the model, "
+        f"{_figure(rates.speedup_measured_cost, '.2f')} by measured cost · best K {_figure(rates.best_k, 'd')}"
+        f" · break-even α {_figure(rates.break_even_alpha)}{slow}"
+    )
+
+
+def _figure(value: Any, form: str = ".3f") -> str:
+    return "–" if value is None else format(value, form)
+
+
+def _interval(rates: Rates) -> str:
+    ends = rates.alpha_tested_ci
+    return f" [{ends[0]:.3f} {ends[1]:.3f}]" if ends else ""

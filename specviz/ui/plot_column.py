@@ -1,0 +1,74 @@
+"""The plots beside the text: made after the first picture is on screen, drawn a few times a second at most."""
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.timer import Timer
+
+from specviz.ui.timeline import Timeline
+from specviz.ui.widgets.positions import PositionsPanel
+
+if TYPE_CHECKING:
+    from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
+
+EVERY = 0.25
+"""Least seconds between two drawings: a plot costs tens of milliseconds that the decoder would use."""
+
+
+class PlotColumn(Vertical):
+    """α, tokens/round and acceptance by position, as of the round shown."""
+
+    def __init__(self, timeline: Timeline, *, ascii: bool, id: str) -> None:
+        super().__init__(id=id)
+        self._timeline = timeline
+        self._ascii = ascii
+        self._next = 0.0
+        self._timer: Timer | None = None
+        self._plots: tuple[AlphaPlot, TokensPlot] | None = None
+        self._positions = PositionsPanel(id="positions", ascii=ascii)
+
+    def compose(self) -> ComposeResult:
+        yield self._positions
+
+    async def fill(self) -> None:
+        """Put the plots in, imported on another thread so that keys stay alive."""
+        alpha, tokens = await asyncio.to_thread(_plot_classes)
+        if self.is_attached:
+            self._plots = alpha(id="alpha", ascii=self._ascii), tokens(id="tokens", ascii=self._ascii)
+            await self.mount(*self._plots, before=self._positions)
+            self._draw()
+
+    def update(self) -> None:
+        """Something changed: draw now, or as soon as it is time again."""
+        if self._timer is None:
+            wait = self._next - time.monotonic()
+            if wait > 0:
+                self._timer = self.set_timer(wait, self._draw)
+            else:
+                self._draw()
+
+    def _draw(self) -> None:
+        self._timer = None
+        if not self.is_on_screen:
+            return
+        self._next = time.monotonic() + EVERY
+        rates = self._timeline.rates
+        self._positions.show(rates)
+        self._positions.styles.height = 1 + max(1, self._timeline.max_k) + self._positions.gutter.height
+        if self._plots is not None:
+            series = self._timeline.series
+            for plot in self._plots:
+                plot.show(series, rates, shown=self._timeline.shown)
+
+    @property
+    def is_on_screen(self) -> bool:
+        return self.is_attached and all(node.display for node in self.ancestors_with_self if hasattr(node, "display"))
+
+
+def _plot_classes() -> "tuple[type[AlphaPlot], type[TokensPlot]]":
+    from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
+
+    return AlphaPlot, TokensPlot

@@ -1,0 +1,72 @@
+"""Writing a prompt of one's own."""
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import TextArea
+
+from specviz.tokens import safe_terminal_text, width
+from specviz.ui.screens.panel import Panel
+
+UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
+
+
+class PromptArea(TextArea):
+    """A text field in which enter runs; the text is kept as it is, and shown so that no terminal obeys it."""
+
+    BINDINGS = [("ctrl+n", "new_line", "new line")]  # noqa: RUF012
+
+    class Submitted(Message):
+        pass
+
+    def get_line(self, line_index: int) -> Text:
+        return Text("".join(map(_cell, self.document.get_line(line_index))), end="", no_wrap=True)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Submitted())
+        else:
+            await super()._on_key(event)
+
+    def action_new_line(self) -> None:
+        self.replace("\n", *self.selection)
+
+
+class PromptScreen(Panel[str]):
+    """Gives the prompt to run, or None."""
+
+    BINDINGS = [("ctrl+s", "run", "run")]  # noqa: RUF012
+
+    def __init__(self, prompt: str) -> None:
+        super().__init__()
+        self._prompt = prompt
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="panel") as panel:
+            panel.border_title = Content("Prompt")
+            panel.border_subtitle = Content("enter: run   ctrl+n: new line   esc: back")
+            yield PromptArea(self._prompt, soft_wrap=True, id="prompt")
+
+    def on_mount(self) -> None:
+        area = self.query_one(PromptArea)
+        area.focus()
+        area.move_cursor(area.document.end)
+
+    def on_prompt_area_submitted(self) -> None:
+        self.action_run()
+
+    def action_run(self) -> None:
+        self.dismiss(self.query_one(PromptArea).text)
+
+
+def _cell(char: str) -> str:
+    """One character for one, so that the cursor stays where the text is."""
+    if char == "\t":
+        return char
+    shown = safe_terminal_text(char)
+    return shown if len(shown) == 1 and width(shown) else UNPRINTABLE

@@ -1,0 +1,87 @@
+"""From the state of a run to what its first status line says and which keys can work."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from specviz.ui.keys import Hint
+from specviz.ui.options import AppOptions
+from specviz.ui.status import RunView
+from specviz.ui.transport import Transport
+
+
+def run_view(transport: Transport, options: AppOptions) -> RunView:
+    timeline = transport.timeline
+    config: Mapping[str, Any] = timeline.header.config if timeline.header else {}
+
+    def known(key: str, before: str = "") -> str:
+        value = config.get(key)
+        return before if value is None else str(value)
+
+    shown = timeline.settings or transport.request.settings
+    return RunView(
+        draft=known("draft", options.draft),
+        target=known("target", options.target),
+        device=known("device"),
+        dtype=known("dtype"),
+        rule=known("rule", shown.rule),
+        seed=transport.request.seed if transport.live else config.get("seed", transport.request.seed),
+        shown=shown,
+        next=transport.settings if transport.live and timeline.at_end else shown,
+        pace=transport.pace,
+        mode=transport.mode,
+        live=transport.live,
+        index=timeline.shown,
+        total=timeline.total,
+        progress=timeline.progress,
+        ready=timeline.ready,
+        end=timeline.end,
+        failed=timeline.failed is not None,
+    )
+
+
+def works(action: str, transport: Transport) -> bool:
+    """Whether an action on the run can do anything now."""
+    timeline = transport.timeline
+    match action:
+        case "toggle":
+            return transport.can_toggle
+        case "forward":
+            return transport.can_step
+        case "back":
+            return timeline.shown > 0
+        case "first":
+            return timeline.total > 0 and timeline.shown != 1
+        case "last":
+            return not timeline.at_end
+        case "token(-1)":
+            return timeline.neighbour(-1) is not None
+        case "token(1)":
+            return timeline.neighbour(1) is not None
+        case "line(-1)" | "line(1)":
+            return timeline.shown > 0
+        case "k(-1)" | "k(1)":
+            return transport.can_change_k(int(action[2:-1]))
+        case "temperature(-1)" | "temperature(1)":
+            return transport.can_change_temperature(int(action[12:-1]))
+        case "slower":
+            return transport.can_change_pace(1)
+        case "faster":
+            return transport.can_change_pace(-1)
+        case "again" | "reseed" | "edit":
+            return transport.can_begin
+    return True
+
+
+def hints(transport: Transport) -> tuple[Hint, ...]:
+    """What the footer offers: the way on, the way around, then what changes the run."""
+    space = Hint(("toggle",), "run" if transport.mode == "paused" else "pause")
+    around = (Hint(("forward", "back"), "round"), Hint(("token(-1)", "token(1)"), "token"))
+    always = (Hint(("view",), "view"), Hint(("help",), "keys"), Hint(("quit",), "quit"))
+    if not transport.timeline.ready:
+        return (space, Hint(("k(-1)", "k(1)"), "K"), Hint(("temperature(-1)", "temperature(1)"), "T"), *always[1:])
+    if transport.timeline.over and transport.live:
+        return (*around, Hint(("again",), "again"), Hint(("reseed",), "new seed"), Hint(("edit",), "prompt"), *always)
+    if transport.mode == "running":
+        return (space, *around[:1], Hint(("k(-1)", "k(1)"), "K"), Hint(("temperature(-1)", "temperature(1)"), "T"),
+                Hint(("slower", "faster"), "pace"), *always)
+    return (space, *around, Hint(("k(-1)", "k(1)"), "K"), Hint(("again",), "again"), *always)

@@ -1,0 +1,345 @@
+"""The two charts of a run, and the only file that knows plotext: importing it imports plotext, so do it late.
+
+plotext lays out axes, ticks and braille on a matrix of cells; its colours are used as tags that name a style,
+so that themes, NO_COLOR and 16 colours apply as everywhere else. A figure lives for one drawing: nothing is shared.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from rich.style import Style
+from textual.content import Content
+from textual.strip import Strip
+from textual.widget import Widget
+from textual_plotext import Plot
+
+from specviz.stats import Rates, Series
+from specviz.ui.glyphs import Glyphs, glyphs, panel_css
+from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, defined, round_ticks
+from specviz.ui.widgets.drawing import Part, strip_of
+from specviz.ui.widgets.numbers import fixed, prob
+
+LEAST_ROUNDS = 10
+"""Rounds the x axis has room for from the start."""
+POINT_EVERY = 4
+_AXIS_ROWS = 2
+_LEAST_CANVAS = (4, 2)
+_LEAST_ROWS_FOR_KEY = 7
+_ASCII_AXES = str.maketrans("┤├┼│└┘┬┴─", "+++|++++-")
+
+
+def paint(grid: Grid, layers: Sequence[Layer], y_ticks: Mapping[str, float], glyphs: Glyphs) -> list[list[Part]]:
+    """The chart as lines of (text, style) from the top; the style of axes is "axis"."""
+    label = max(len(text) for text in y_ticks)
+    width, height = grid.columns + label + 1, grid.rows + _AXIS_ROWS
+    last_x, last_y = grid.columns * DOTS_X - 1, grid.rows * DOTS_Y - 1
+    plot: Any = Plot()
+    plot.plotsize(width, height)
+    plot._set_size(width, height)  # plotsize alone would be cut to the terminal's size
+    plot.xaxes(True, False)
+    plot.yaxes(True, False)
+    plot.xlim(0, last_x)
+    plot.ylim(0, last_y)
+    plot.yticks([grid.level(value, last_y + 1) for value in y_ticks.values()], list(y_ticks))
+    ticks = round_ticks(grid.rounds, grid.columns)
+    plot.xticks([grid.column(r, last_x + 1) for r in ticks], [str(r) for r in ticks])
+    for tag, layer in enumerate(layers, start=1):
+        x_unit, y_unit = (1.0, 1.0) if layer.fine else (last_x / (grid.columns - 1), last_y / (grid.rows - 1))
+        xs = [x * x_unit for x, _ in layer.points]
+        ys = [y * y_unit for _, y in layer.points]
+        plot.scatter(xs, ys, marker=layer.marker, color=tag)
+    plot.monitor.set_size([width, height])
+    plot.monitor.build_plot()
+    return _lines(plot.monitor.matrix.marker, plot.monitor.matrix.fullground, layers, glyphs)
+
+
+def _lines(
+    markers: list[list[str]], tags: list[list[object]], layers: Sequence[Layer], glyphs: Glyphs
+) -> list[list[Part]]:
+    styles: dict[object, str] = {tag: layer.style for tag, layer in enumerate(layers, start=1)}
+    lines: list[list[Part]] = []
+    for row, row_tags in zip(reversed(markers), reversed(tags), strict=True):
+        parts: list[Part] = []
+        text, current = "", "axis"
+        for char, tag in zip(row, row_tags, strict=True):
+            style = current if char == " " else styles.get(tag, "axis")
+            if style != current and text:
+                parts.append((text, current))
+                text = ""
+            text, current = text + char, style
+        parts.append((text, current))
+        if glyphs.ascii:
+            parts = [(text.translate(_ASCII_AXES), style) for text, style in parts]
+        lines.append(parts)
+    return lines
+
+
+class _RoundsPlot(Widget):
+    """A chart over rounds, drawn only when what it shows, its size or the theme has changed."""
+
+    ALLOW_SELECT = False
+    PLACEHOLDER: ClassVar[str]
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
+        super().__init__(id=id, classes=classes)
+        self._glyphs = glyphs(ascii)
+        self._series: Series | None = None
+        self._rates: Rates | None = None
+        self._shown = 0
+        self._strips: list[Strip] | None = None
+        self._drawn_size = (0, 0)
+        self.set_class(ascii, "-ascii")
+
+    def show(self, series: Series, rates: Rates, *, shown: int) -> None:
+        """Show the values up to round ``shown``; the title names the numbers of ``rates``."""
+        title = self._title(rates)
+        if self._rates is None or title != self._title(self._rates):
+            self.border_title = Content(title)
+        if shown == self._shown and series == self._series and self._depth(rates) == self._depth(self._rates):
+            self._rates = rates
+            return
+        self._series, self._rates, self._shown = series, rates, shown
+        self._strips = None
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips = None
+
+    def render_line(self, y: int) -> Strip:
+        size = self.content_size.width, self.content_size.height
+        if self._strips is None or self._drawn_size != size:
+            self._strips = self._draw(*size)
+            self._drawn_size = size
+        return self._strips[y] if y < len(self._strips) else Strip.blank(size[0], self.rich_style)
+
+    def _draw(self, width: int, height: int) -> list[Strip]:
+        base = self.rich_style
+        key = self._key() if height >= _LEAST_ROWS_FOR_KEY else []
+        columns, rows = width - self._label_width() - 1, height - _AXIS_ROWS - bool(key)
+        if not self._drawable():
+            lines: list[list[Part]] = [[(self.PLACEHOLDER, "axis")]]
+        elif columns < _LEAST_CANVAS[0] or rows < _LEAST_CANVAS[1]:
+            lines = [[(self._small(), "axis")]]
+        else:
+            lines = self._chart(columns, rows)
+            if key:
+                lines.append(key)
+        return [strip_of([(text, self._style(name)) for text, name in parts], width, base) for parts in lines]
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"plot--{name}", partial=True)
+
+    def _upto(self, values: Sequence[float | None]) -> Sequence[float | None]:
+        return values[: self._shown]
+
+    def _rounds(self) -> int:
+        return max(LEAST_ROUNDS, self._shown)
+
+    def _depth(self, rates: Rates | None) -> int:
+        return len(rates.per_position) if rates else 0
+
+    def _line(
+        self, grid: Grid, style: str, values: Sequence[float | None], starts: Sequence[int], *, ascii: str
+    ) -> Layer:
+        """A line of braille dots; in ASCII of whole cells."""
+        dots = grid.line(self._upto(values), starts)
+        if self._glyphs.ascii:
+            return Layer(style, ascii, sorted({(x // DOTS_X, y // DOTS_Y) for x, y in dots}))
+        return Layer(style, "braille", dots, fine=True)
+
+    def _points(self, grid: Grid, style: str, values: Sequence[float | None], starts: Sequence[int]) -> Layer:
+        """A marker every few columns, which leaves a line beneath it visible."""
+        columns = range(POINT_EVERY - 1, grid.columns, POINT_EVERY)
+        if self._glyphs.ascii:
+            return Layer(style, self._glyphs.point, grid.marks(self._upto(values), starts, columns))
+        return Layer(style, "braille", grid.blobs(self._upto(values), starts, columns), fine=True)
+
+    def _title(self, rates: Rates) -> str:
+        raise NotImplementedError
+
+    def _key(self) -> list[Part]:
+        raise NotImplementedError
+
+    def _label_width(self) -> int:
+        raise NotImplementedError
+
+    def _drawable(self) -> bool:
+        raise NotImplementedError
+
+    def _small(self) -> str:
+        raise NotImplementedError
+
+    def _chart(self, columns: int, rows: int) -> list[list[Part]]:
+        raise NotImplementedError
+
+
+def dashed(layer: Layer, *, above: Layer) -> Layer:
+    """``layer`` in dashes two cells long, one where it would cover ``above``."""
+
+    def cells(layer: Layer) -> list[tuple[int, int]]:
+        return [(x // DOTS_X, y // DOTS_Y) if layer.fine else (x, y) for x, y in layer.points]
+
+    covered = set(cells(above))
+    kept = [
+        point
+        for point, cell in zip(layer.points, cells(layer), strict=True)
+        if cell[0] % 4 < (1 if cell in covered else 2)
+    ]
+    return replace(layer, points=kept)
+
+
+def _any(values: Sequence[float | None]) -> bool:
+    return any(defined(value) is not None for value in values)
+
+
+def _since(first: int) -> str:
+    return f"   since round {first}" if first > 1 else ""
+
+
+class AlphaPlot(_RoundsPlot):
+    """Running acceptance: α tested with its 95 % band, α overlap; the y axis is always 0 to 1."""
+
+    PLACEHOLDER = "no draft tested yet"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "plot--axis",
+        "plot--tested",
+        "plot--band",
+        "plot--overlap",
+        "plot--segment",
+    }
+    DEFAULT_CSS = (
+        panel_css("AlphaPlot")
+        + """
+    AlphaPlot { height: 1fr; }
+    AlphaPlot > .plot--axis { color: $secondary; }
+    AlphaPlot > .plot--tested { color: $plot-tested; text-style: bold; }
+    AlphaPlot > .plot--band { color: $plot-band; }
+    AlphaPlot > .plot--overlap { color: $plot-overlap; }
+    AlphaPlot > .plot--segment { color: $secondary; }
+    """
+    )
+
+    def _title(self, rates: Rates) -> str:
+        none = self._glyphs.none
+        tested, overlap = prob(rates.alpha_tested, none=none), prob(rates.alpha_overlap, none=none)
+        return f"{self._glyphs.alpha}  tested {tested}   overlap {overlap}{_since(rates.first)}"
+
+    def _key(self) -> list[Part]:
+        glyphs = self._glyphs
+        return [
+            (f" {glyphs.line}", "tested"),
+            (" tested  ", "axis"),
+            (glyphs.shade, "band"),
+            (" 95 %  ", "axis"),
+            (glyphs.point, "overlap"),
+            (" overlap", "axis"),
+        ]
+
+    def _label_width(self) -> int:
+        return 3
+
+    def _drawable(self) -> bool:
+        series = self._series
+        return series is not None and (_any(self._upto(series.alpha_tested)) or _any(self._upto(series.alpha_overlap)))
+
+    def _small(self) -> str:
+        return prob(self._rates.alpha_tested) if self._rates else ""
+
+    def _chart(self, columns: int, rows: int) -> list[list[Part]]:
+        series, glyphs = self._series, self._glyphs
+        assert series is not None
+        grid = Grid(columns, rows, self._rounds(), 0.0, 1.0)
+        starts = [start for start in series.segment_starts if start <= self._shown]
+        low, high = self._upto(series.alpha_tested_low), self._upto(series.alpha_tested_high)
+        layers = [
+            Layer("band", glyphs.shade, grid.band(low, high, starts)),
+            Layer("segment", glyphs.rule, grid.uprights(starts)),
+            self._line(grid, "tested", series.alpha_tested, starts, ascii=glyphs.line),
+            self._points(grid, "overlap", series.alpha_overlap, starts),
+        ]
+        ticks = {"1.0": 1.0, " .5": 0.5, "0.0": 0.0} if rows >= 5 else {"1.0": 1.0, "0.0": 0.0}
+        return paint(grid, layers, ticks, glyphs)
+
+
+class TokensPlot(_RoundsPlot):
+    """Running tokens/round against the formula at both alphas; the y axis is always 1 to K+1."""
+
+    PLACEHOLDER = "no round yet"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "plot--axis",
+        "plot--measured",
+        "plot--formula",
+        "plot--formula-2",
+        "plot--segment",
+        "plot--limit",
+    }
+    DEFAULT_CSS = (
+        panel_css("TokensPlot")
+        + """
+    TokensPlot { height: 1fr; }
+    TokensPlot > .plot--axis { color: $secondary; }
+    TokensPlot > .plot--measured { color: $plot-measured; text-style: bold; }
+    TokensPlot > .plot--formula { color: $plot-formula; }
+    TokensPlot > .plot--formula-2 { color: $plot-formula-2; }
+    TokensPlot > .plot--segment { color: $secondary; }
+    TokensPlot > .plot--limit { color: $border; }
+    """
+    )
+
+    def _title(self, rates: Rates) -> str:
+        none = self._glyphs.none
+        formulas = f"{fixed(rates.formula_at_tested, 2, none)} | {fixed(rates.formula_at_overlap, 2, none)}"
+        measured = fixed(rates.tokens_per_round, 2, none)
+        return f"tokens/round {measured}   formula {formulas}{_since(rates.tokens_per_round_first)}"
+
+    def _key(self) -> list[Part]:
+        glyphs = self._glyphs
+        return [
+            (f" {glyphs.line}", "measured"),
+            (" measured  formula: ", "axis"),
+            (glyphs.dash, "formula"),
+            (" tested ", "axis"),
+            (glyphs.point, "formula-2"),
+            (" overlap", "axis"),
+        ]
+
+    def _label_width(self) -> int:
+        return len(str(self._high()))
+
+    def _high(self) -> int:
+        longest = max(self._series.n, default=1) if self._series else 1
+        return max(2, longest, self._depth(self._rates) + 1)
+
+    def _drawable(self) -> bool:
+        return self._series is not None and _any(self._upto(self._series.tokens_per_round))
+
+    def _small(self) -> str:
+        return fixed(self._rates.tokens_per_round, 2) if self._rates else ""
+
+    def _chart(self, columns: int, rows: int) -> list[list[Part]]:
+        series, glyphs, high = self._series, self._glyphs, self._high()
+        assert series is not None
+        grid = Grid(columns, rows, self._rounds(), 1.0, float(high))
+        starts = [start for start in series.tokens_segment_starts if start <= self._shown]
+        measured = self._line(grid, "measured", series.tokens_per_round, starts, ascii=glyphs.line)
+        formula = self._line(grid, "formula", series.formula_at_tested, starts, ascii=glyphs.dash)
+        layers = [
+            Layer("limit", glyphs.dash, [(c, rows - 1) for c in range(columns)]),
+            Layer("segment", glyphs.rule, grid.uprights(starts)),
+            measured,
+            dashed(formula, above=measured),
+            self._points(grid, "formula-2", series.formula_at_overlap, starts),
+        ]
+        step = next(step for step in (1, 2, 4, 8, 16, 32, 64) if (high - 1) / step <= max(1, (rows - 1) // 2))
+        label = len(str(high))
+        ticks = {str(n).rjust(label): float(n) for n in range(high, 0, -step)}
+        lines = paint(grid, layers, ticks, glyphs)
+        return [_named(lines[0]), *lines[1:]]
+
+
+def _named(line: list[Part], name: str = " K+1 ") -> list[Part]:
+    """Write the name of the limit at the end of its line, where nothing else stands there."""
+    text, style = line[-1]
+    return [*line[:-1], (text[: -len(name)] + name, style)] if style == "limit" and len(text) > len(name) else line

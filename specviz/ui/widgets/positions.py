@@ -1,0 +1,113 @@
+"""Acceptance by draft position: given that it was tested, and of all rounds."""
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual.content import Content
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from specviz.stats import PositionRate, Rates
+from specviz.ui.glyphs import Glyphs, glyphs, panel_css
+from specviz.ui.widgets.drawing import Part, bar, fit, strip_of
+from specviz.ui.widgets.numbers import prob
+
+_PROB = 4
+_LEAST_BAR, _MOST_BAR = 3, 16
+
+
+def lines_of(rates: Rates, rows: int, width: int, glyphs: Glyphs) -> list[list[Part]]:
+    """Header and ``rows`` rows in named styles; bars go where there is no room, then the counts."""
+    counts = max([3, *(len(_counts(r.reached, r.drafted)) for r in rates.per_position)])
+    index = len(str(max(1, rows)))
+    column = 1 + _PROB + 1 + counts
+    spare = width - index - 2 * column - 3
+    bars = min(_MOST_BAR, spare // 2) - 1
+    if bars < _LEAST_BAR:
+        bars = min(_MOST_BAR, spare) - 1
+        first, second = (bars if bars >= _LEAST_BAR else 0), 0
+    else:
+        first = second = bars
+    size = [column + (cells + 1 if cells else 0) for cells in (first, second)]
+    lines: list[list[Part]] = [
+        [(fit("i".rjust(index), index) + " " + fit(" if tested", size[0]) + "  " + " of all rounds", "head")]
+    ]
+    known = {rate.position: rate for rate in rates.per_position}
+    for position in range(1, rows + 1):
+        rate = known.get(position, PositionRate(position, None, None, 0, 0, 0, 0))
+        parts: list[Part] = [(str(position).rjust(index) + " ", "head")]
+        parts += _half(rate.conditional, rate.accepted, rate.tested, first, counts, "tested", glyphs)
+        parts.append(("  ", "text"))
+        parts += _half(rate.unconditional, rate.reached, rate.drafted, second, counts, "all", glyphs)
+        lines.append(parts)
+    return lines
+
+
+def _half(value: float | None, part: int, whole: int, bars: int, counts: int, style: str, glyphs: Glyphs) -> list[Part]:
+    shown = [(" " + prob(value, 2, glyphs.none).rjust(_PROB), "text")]
+    if bars:
+        shown.append((" " + bar(value or 0.0, bars, glyphs.eighths), style))
+    return [*shown, (" " + _counts(part, whole).rjust(counts), "head")]
+
+
+def _counts(part: int, whole: int) -> str:
+    return f"{part}/{whole}"
+
+
+class PositionsPanel(ScrollView, can_focus=False):
+    """A row a draft position, as many as the largest K seen."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"positions--head", "positions--tested", "positions--all"}
+    DEFAULT_CSS = (
+        panel_css("PositionsPanel")
+        + """
+    PositionsPanel { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    PositionsPanel > .positions--head { color: $secondary; }
+    PositionsPanel > .positions--tested { color: $plot-tested; }
+    PositionsPanel > .positions--all { color: $plot-overlap; }
+    """
+    )
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
+        super().__init__(id=id, classes=classes)
+        self._glyphs = glyphs(ascii)
+        self._rates: Rates | None = None
+        self._depth = 0
+        self._strips: tuple[int, list[Strip]] | None = None
+        self.border_title = Content("acceptance by position")
+        self.set_class(ascii, "-ascii")
+
+    def show(self, rates: Rates) -> None:
+        if self._rates is not None and rates.per_position == self._rates.per_position:
+            return
+        self._rates = rates
+        depth = max(self._depth, len(rates.per_position))
+        if depth != self._depth:
+            self._depth = depth
+            self.virtual_size = Size(0, depth + 1)
+        self._strips = None
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips = None
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        if self._strips is None or self._strips[0] != width:
+            self._strips = width, self._draw(width)
+        strips = self._strips[1]
+        y += self.scroll_offset.y
+        return strips[y] if y < len(strips) else Strip.blank(width, self.rich_style)
+
+    def _draw(self, width: int) -> list[Strip]:
+        base = self.rich_style
+        if self._rates is None or not self._depth:
+            return [strip_of([("no draft tested yet", self._style("head"))], width, base)]
+        lines = lines_of(self._rates, self._depth, width, self._glyphs)
+        return [strip_of([(text, self._style(name)) for text, name in parts], width, base) for parts in lines]
+
+    def _style(self, name: str) -> Style:
+        return Style.null() if name == "text" else self.get_component_rich_style(f"positions--{name}", partial=True)

@@ -1,0 +1,158 @@
+"""One round: what was drafted, how each test went, and why."""
+
+from textwrap import wrap
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from specviz.events import End, Round
+from specviz.tokens import width as cells
+from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.ui.widgets.drawing import Part, strip_of
+from specviz.ui.widgets.round_table import Columns, RoundTable
+from specviz.ui.widgets.sentences import default_row, ending, explain, timing, title
+
+_UPRIGHT = Style(strike=False, underline=False, italic=False)
+_NOTE_LINES = 2
+_MOST_NOTE_LINES = 4
+
+
+class RoundPanel(Widget):
+    """The table of a round, the sentence about the chosen row, the times.
+
+    Rows stand still: one is reserved for every position of the largest K seen and one for the last token.
+    """
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *COMPONENTS,
+        "round--head",
+        "round--quiet",
+        "round--faint",
+        "round--strong",
+        "round--chosen",
+    }
+    DEFAULT_CSS = (
+        panel_css("RoundPanel")
+        + component_css("RoundPanel")
+        + """
+    RoundPanel { height: 1fr; padding: 0; }
+    RoundPanel > .round--head { color: $secondary; }
+    RoundPanel > .round--quiet { text-style: dim; }
+    RoundPanel > .round--faint { color: $border; }
+    RoundPanel > .round--strong { text-style: bold; }
+    RoundPanel > .round--chosen { background: $panel; }
+    """
+    )
+
+    class RowClicked(Message):
+        """A row was clicked: a drafted token, or k for the last one."""
+
+        def __init__(self, row: int) -> None:
+            super().__init__()
+            self.row = row
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
+        super().__init__(id=id, classes=classes)
+        self._glyphs = glyphs(ascii)
+        self._round: Round | None = None
+        self._row: int | None = None
+        self._max_k = 0
+        self._top = 0
+        self._rows: list[int | None] = []
+        self._strips: list[Strip] | None = None
+        self.border_title = Content("Round")
+        self.set_class(ascii, "-ascii")
+
+    def show(self, round: Round | None, *, row: int | None = None, max_k: int = 0, end: End | None = None) -> None:
+        """Show ``round`` with ``row`` chosen; None: the row worth explaining. ``max_k``: the rows to reserve."""
+        self._round = round
+        self._row = row if row is not None or round is None else default_row(round)
+        self._max_k = max(max_k, round.k if round else 0)
+        self.border_title = Content(title(round, self._glyphs) if round else "Round")
+        self.border_subtitle = Content(ending(end, self._glyphs)) if end else None
+        self._strips = None
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips = None
+
+    def on_resize(self) -> None:
+        self._strips = None
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is not None and 0 <= offset.y < len(self._rows):
+            row = self._rows[offset.y]
+            if row is not None:
+                self.post_message(self.RowClicked(row))
+
+    def render_line(self, y: int) -> Strip:
+        if self._strips is None:
+            self._strips = self._draw(self.content_size.width, self.content_size.height)
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.content_size.width, self.rich_style)
+
+    def _draw(self, width: int, height: int) -> list[Strip]:
+        shown = self._round
+        self._rows = []
+        if shown is None:
+            return [strip_of([(" no round yet", self._style("quiet"))], width, self.rich_style)]
+        head, times = height >= 4, height >= 6
+        notes = [(line, "text") for line in self._notes(shown, width)]
+        reserved = self._max_k + 1
+        room = height - head - times
+        table = max(1, min(reserved, room - min(_NOTE_LINES, room // 3)))
+        notes = notes[: max(0, room - table)]
+        drawing = RoundTable(Columns.fitting(width, self._max_k), self._glyphs)
+
+        lines: list[list[Part]] = []
+        if head:
+            lines.append(drawing.header(shown))
+            self._rows.append(None)
+        self._scroll(table, reserved, shown.k)
+        chosen: set[int] = set()
+        for slot in range(self._top, self._top + table):
+            row = shown.k if slot == self._max_k else slot if slot < shown.k else None
+            if row == self._row:
+                chosen.add(len(lines))
+            lines.append(drawing.empty(slot) if row is None else drawing.row(shown, row, row == self._row))
+            self._rows.append(row)
+        lines += [[(" ", "text"), note] for note in notes]
+        lines += [[] for _ in range(height - times - len(lines))]
+        if times:
+            lines.append([(f" {timing(shown, self._glyphs)}", "head")])
+        base = self.rich_style
+        tint = self.get_component_rich_style("round--chosen", partial=True)
+        return [
+            strip_of([(text, self._style(name)) for text, name in parts], width, base + tint if y in chosen else base)
+            for y, parts in enumerate(lines)
+        ]
+
+    def _notes(self, shown: Round, width: int) -> list[str]:
+        row = self._row if self._row is not None else default_row(shown)
+        sentences = explain(shown, row, self._glyphs).split("\n")
+        return [line for sentence in sentences for line in _wrapped(sentence, max(1, width - 2))][:_MOST_NOTE_LINES]
+
+    def _scroll(self, table: int, reserved: int, k: int) -> None:
+        """Keep the chosen row among the ``table`` rows there is room for."""
+        slot = self._max_k if self._row is None or self._row >= k else self._row
+        self._top = max(min(self._top, slot, reserved - table), slot - table + 1, 0)
+
+    def _style(self, name: str) -> Style:
+        if name == "text":
+            return Style.null()
+        if name in ("head", "quiet", "faint", "strong"):
+            return self.get_component_rich_style(f"round--{name}", partial=True)
+        kind = name.removeprefix("mark:")
+        style = self.get_component_rich_style(component(kind), partial=True)
+        return style + _UPRIGHT if kind != name else style
+
+
+def _wrapped(sentence: str, width: int) -> list[str]:
+    return [sentence] if cells(sentence) <= width else wrap(sentence, width, break_on_hyphens=False)

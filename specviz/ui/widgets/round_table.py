@@ -1,0 +1,179 @@
+"""The rows of a round as cells: which columns fit, what stands in them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from specviz.events import Drafted, Round
+from specviz.tokens import clip, visible, width
+from specviz.ui.glyphs import Glyphs
+from specviz.ui.widgets.drawing import Part, fit, test_bar
+from specviz.ui.widgets.numbers import prob, ratio, told_apart
+from specviz.ui.widgets.sentences import PLAIN, greedy, last_token
+
+NUMBER = 5
+RATIO = 5
+OVERLAP = 7
+TEST = 11
+LEAST_TOKEN, MOST_TOKEN = 8, 20
+LEAST_BAR, MOST_BAR = 8, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Cells of each column, without the gap before it; 0: the column is dropped."""
+
+    index: int
+    token: int
+    q: int
+    p: int
+    ratio: int
+    overlap: int
+    bar: int
+    test: int
+
+    @staticmethod
+    def fitting(width: int, max_k: int) -> "Columns":
+        """What fits ``width`` cells. Overlap goes first, then p/q, the bar, q and p; token and test stay."""
+        index = len(str(max(1, max_k)))
+        spare = width - (6 + index) - (1 + TEST) - LEAST_TOKEN
+        wanted = [("p", NUMBER + 1), ("q", NUMBER + 1), ("bar", LEAST_BAR + 2), ("ratio", RATIO + 1)]
+        sizes = {"q": 0, "p": 0, "bar": 0, "ratio": 0, "overlap": 0}
+        for name, cells in [*wanted, ("overlap", OVERLAP + 2)]:
+            if cells > spare:
+                break
+            sizes[name] = cells
+            spare -= cells
+        spare = max(0, spare)
+        for_bar = min(spare - spare // 3, MOST_BAR - LEAST_BAR) if sizes["bar"] else 0
+        token = min(LEAST_TOKEN + spare - for_bar, MOST_TOKEN)
+        if not sizes["p"]:
+            token = max(1, min(LEAST_TOKEN, width - (6 + index) - (1 + TEST)))
+        return Columns(
+            index=index,
+            token=token,
+            q=NUMBER if sizes["q"] else 0,
+            p=NUMBER if sizes["p"] else 0,
+            ratio=RATIO if sizes["ratio"] else 0,
+            overlap=OVERLAP if sizes["overlap"] else 0,
+            bar=LEAST_BAR + for_bar if sizes["bar"] else 0,
+            test=TEST,
+        )
+
+    @property
+    def numbers(self) -> int:
+        """Cells of the columns q, p and p/q with their gaps."""
+        return sum(cells + 1 for cells in (self.q, self.p, self.ratio) if cells)
+
+
+class RoundTable:
+    """Header and rows of one round, in named styles: "head", "text", "quiet", "strong" or a kind of token."""
+
+    def __init__(self, columns: Columns, glyphs: Glyphs) -> None:
+        self.columns = columns
+        self.glyphs = glyphs
+
+    def header(self, round: Round | None) -> list[Part]:
+        columns, glyphs = self.columns, self.glyphs
+        raw = round is not None and greedy(round) and any(d.raw for d in round.drafted)
+        q, p = ("raw q", "raw p") if raw else ("q", "p")
+        text = " " * 2 + "i".rjust(columns.index + 1) + "   " + fit("token", columns.token)
+        text += "".join(f" {name:>{cells}}" for name, cells in ((q, columns.q), (p, columns.p)) if cells)
+        if columns.ratio:
+            text += f" {'' if raw else 'p/q':>{columns.ratio}}"
+        if columns.overlap:
+            text += f"  {'overlap':>{columns.overlap}}"
+        if columns.bar:
+            text += f"  {glyphs.full * 2} accept {glyphs.test} u"
+        return [(text, "head")]
+
+    def row(self, round: Round, row: int, chosen: bool) -> list[Part]:
+        """Row ``row`` of the table: a drafted token, or the round's last token at k."""
+        return list(self._drafted(round, row, chosen) if row < round.k else self._last(round, chosen))
+
+    def empty(self, row: int) -> list[Part]:
+        """A reserved row this round did not draft."""
+        return [(" " * 2 + str(row + 1).rjust(self.columns.index + 1), "faint")]
+
+    def _lead(self, row: int | None, kind: str, chosen: bool, data: bytes) -> Iterator[Part]:
+        glyphs, columns = self.glyphs, self.columns
+        yield f" {glyphs.cursor if chosen else ' '}", "strong"
+        quiet = "quiet" if kind in ("untested", "ignored") else "text"
+        yield ("" if row is None else str(row + 1)).rjust(columns.index + 1), quiet
+        yield f" {glyphs.mark(kind)} ", f"mark:{kind}"
+        name = clip(visible(data, ascii=glyphs.ascii), columns.token, ascii=glyphs.ascii)
+        yield name, kind
+        yield " " * (columns.token - width(name)), quiet
+
+    def _numbers(self, q: str, p: str, share: str) -> str:
+        columns = self.columns
+        pairs = ((q, columns.q), (p, columns.p), (share, columns.ratio))
+        return "".join(f" {text:>{cells}}" for text, cells in pairs if cells)
+
+    def _drafted(self, round: Round, row: int, chosen: bool) -> Iterator[Part]:
+        drafted, none = round.drafted[row], self.glyphs.none
+        quiet = "quiet" if drafted.verdict in ("untested", "ignored") else "text"
+        yield from self._lead(row, drafted.verdict, chosen, drafted.bytes)
+        if greedy(round) and drafted.raw:
+            yield self._numbers(prob(drafted.raw.q, none=none), prob(drafted.raw.p), ""), quiet
+        else:
+            share = "" if greedy(round) else ratio(drafted.p, drafted.q, none)
+            yield self._numbers(prob(drafted.q), prob(drafted.p), share), quiet
+        if self.columns.overlap:
+            yield f"  {prob(drafted.overlap, 2):>{self.columns.overlap}}", quiet
+        yield from self._verdict(round, drafted)
+
+    def _verdict(self, round: Round, drafted: Drafted) -> Iterator[Part]:
+        gap = "  " if self.columns.bar else " "
+        if drafted.verdict in ("untested", "ignored"):
+            yield f"{gap}{drafted.verdict}", f"mark:{drafted.verdict}"
+        elif greedy(round):
+            choice = "" if drafted.verdict == "accepted" or not drafted.p_top else self._short(drafted.p_top[0].bytes)
+            yield f"{gap}greedy: {f'target {choice}' if choice else drafted.verdict}", f"mark:{drafted.verdict}"
+        elif drafted.accept_prob is None or round.settings.rule != "exact":
+            yield f"{gap}{drafted.verdict}", f"mark:{drafted.verdict}"
+        else:
+            yield from self._test(drafted, drafted.accept_prob, gap)
+
+    def _test(self, drafted: Drafted, chance: float, gap: str) -> Iterator[Part]:
+        glyphs, cells = self.glyphs, self.columns.bar
+        if cells:
+            filled, mark = test_bar(chance, drafted.u, cells)
+            text = glyphs.full * filled + glyphs.rest * (cells - filled)
+            yield gap, "text"
+            for start, end in ((0, mark), (mark + 1, cells)):
+                yield text[start : max(start, min(end, filled))], f"mark:{drafted.verdict}"
+                yield text[max(start, filled) : end], "quiet"
+                if start == 0:
+                    yield glyphs.test, "strong"
+        u, limit = told_apart(drafted.u, chance, most=3)
+        sign = "<" if drafted.u < chance else glyphs.at_least
+        yield f" {u} {sign} {limit}", "text"
+
+    def _last(self, round: Round, chosen: bool) -> Iterator[Part]:
+        last, glyphs = last_token(round), self.glyphs
+        if last is None:
+            yield f" {glyphs.cursor if chosen else ' '}", "strong"
+            yield " " * (self.columns.index + 4) + "no further token: the text ended here", "quiet"
+            return
+        yield from self._lead(None, last.origin, chosen, last.bytes)
+        raw = last.raw if greedy(round) else None
+        yield self._numbers(glyphs.none, prob(raw.p if raw else last.p), ""), "text"
+        origin, columns = self._origin(round), self.columns
+        under_test = columns.overlap + 2 if columns.overlap and len(origin) <= columns.bar + columns.test else 0
+        yield " " * under_test + ("  " if columns.bar else " ") + origin, f"mark:{last.origin}"
+
+    def _origin(self, round: Round) -> str:
+        last = last_token(round)
+        if last is None:
+            return ""
+        if last.origin == "resampled":
+            where = f"replaces {round.n_accepted + 1}"
+            return (
+                f"{where}, greedy" if greedy(round) else f"{where}, residual {prob(last.residual, 2, self.glyphs.none)}"
+            )
+        if last.origin == "bonus":
+            return "bonus from p" if round.k == 1 else f"bonus: all {round.k} accepted"
+        return f"plain: {PLAIN[round.plain_reason]}" if round.plain_reason else "plain"
+
+    def _short(self, data: bytes) -> str:
+        return clip(visible(data, ascii=self.glyphs.ascii), 12, ascii=self.glyphs.ascii)

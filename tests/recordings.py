@@ -1,0 +1,173 @@
+"""Events to record: a small run written by hand, and random ones that add up."""
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from specviz.events import (
+    Calibration,
+    Candidate,
+    Drafted,
+    Emitted,
+    End,
+    Event,
+    Header,
+    Prompt,
+    Raw,
+    Round,
+    Settings,
+    Timing,
+    Token,
+    Verdict,
+)
+
+TOP = (Candidate(7, b" is", 0.53), Candidate(9, b" was", 0.333333))
+RAW = Raw(0.4, 0.3, 0.7, 1.5, 1.25, TOP, TOP[:1])
+
+
+def header(**config: Any) -> Header:
+    prompt = Prompt("Once é", (Token(1, b"Once"), Token(2, b" \xc3"), Token(3, b"\xa9")))
+    return Header("2025-01-01T00:00:00+00:00", "0.1.0", {"seed": 0, "stop": [], **config}, 64, (0,), prompt)
+
+
+def drafted(verdict: Verdict, **changes: Any) -> Drafted:
+    values: dict[str, Any] = {
+        "id": 7,
+        "bytes": b" is",
+        "q": 0.412,
+        "p": 0.1 + 0.2,
+        "draft_u": 0.25,
+        "u": 0.31,
+        "accept_prob": 0.73,
+        "overlap": 0.82,
+        "match": 0.4,
+        "entropy_p": 1.25,
+        "entropy_q": 1.5,
+        "rank_p": 1,
+        "rank_q": 2,
+        "verdict": verdict,
+        "p_top": TOP,
+        "q_top": TOP,
+        "residual_top": (),
+    }
+    return Drafted(**values | changes)
+
+
+def emitted(origin: str, data: bytes = b" is", **changes: Any) -> Emitted:
+    values: dict[str, Any] = {
+        "id": 7,
+        "bytes": data,
+        "origin": origin,
+        "p": 0.3,
+        "q": None,
+        "residual": None,
+        "rank_p": 1,
+        "entropy_p": 1.25,
+        "p_top": TOP,
+    }
+    return Emitted(**values | changes)
+
+
+def round_(index: int, verdicts: tuple[Verdict, ...] = ("accepted", "rejected", "untested"), **changes: Any) -> Round:
+    accepted = verdicts.count("accepted")
+    tested = accepted + verdicts.count("rejected")
+    last = "plain" if not verdicts else "resampled" if tested > accepted else "bonus"
+    values: dict[str, Any] = {
+        "index": index,
+        "start": 3 + index,
+        "k": len(verdicts),
+        "settings": Settings(),
+        "drafted": tuple(map(drafted, verdicts)),
+        "emitted": (*(emitted("accepted", q=0.4) for _ in range(accepted)), emitted(last, residual=0.41)),
+        "n_accepted": accepted,
+        "tested": tested,
+        "last_u": 0.5,
+        "plain_reason": None if verdicts else "k_zero",
+        "redraws": 0,
+        "timing": Timing(1.0, 2.0, 0.5, 0.25, 4.0),
+        "stop": None,
+    }
+    return Round(**values | changes)
+
+
+def run() -> list[Event]:
+    return [
+        header(),
+        Calibration(7.1, 0.95, 4),
+        round_(1),
+        round_(2, (), settings=Settings(k=0)),
+        round_(3, ("accepted", "accepted"), stop="max_new_tokens"),
+        End("max_new_tokens"),
+    ]
+
+
+_chance = st.floats(0, 1)
+_ids = st.integers(0, 200_000)
+_bytes = st.binary(max_size=6)
+_probs = st.floats(1e-12, 1).map(lambda p: float(f"{p:.6g}"))
+_tops = st.lists(st.builds(Candidate, _ids, _bytes, _probs), max_size=10).map(tuple)
+_ranks = st.integers(1, 1000)
+_entropies = st.floats(0, 20)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+"""Any text that is one: half a surrogate pair is none."""
+_raws = st.none() | st.builds(
+    Raw, _chance, st.none() | _chance, st.none() | _chance, _entropies, st.none() | _entropies, _tops, _tops
+)
+_drafted: dict[str, st.SearchStrategy[Any]] = {
+    "id": _ids,
+    "bytes": _bytes,
+    **dict.fromkeys(("q", "p", "draft_u", "u", "overlap", "match"), _chance),
+    "accept_prob": st.none() | _chance,
+    **dict.fromkeys(("entropy_p", "entropy_q"), _entropies),
+    **dict.fromkeys(("rank_p", "rank_q"), _ranks),
+    **dict.fromkeys(("p_top", "q_top", "residual_top"), _tops),
+    "raw": _raws,
+    "target_sample": st.none() | _ids,
+    "detail": st.dictionaries(TEXT, st.none() | st.booleans() | st.integers(-9, 9) | _chance | TEXT, max_size=2),
+}
+_emitted: dict[str, st.SearchStrategy[Any]] = {
+    **{name: _drafted[name] for name in ("id", "bytes", "p", "rank_p", "entropy_p", "p_top", "raw")},
+    **dict.fromkeys(("q", "residual"), st.none() | _chance),
+}
+_settings = st.builds(
+    Settings,
+    st.integers(0, 32),
+    st.floats(0, 5),
+    st.floats(0, 5),
+    st.none() | st.integers(1, 99),
+    st.none() | _chance,
+    st.sampled_from(["model", "ngram"]),
+    st.sampled_from(["exact", "equality", "typical"]),
+)
+_accepted: list[tuple[Verdict, ...]] = [(), ("accepted",), ("accepted", "accepted")]
+_behind: list[tuple[Verdict, ...]] = [("rejected",), ("rejected", "untested"), ("ignored",), ()]
+
+
+@st.composite
+def rounds(draw: st.DrawFn) -> Round:
+    """A first round whose counts add up."""
+    verdicts = draw(st.sampled_from(_accepted)) + draw(st.sampled_from(_behind))
+    shape = round_(1, verdicts)
+    return replace(
+        shape,
+        start=draw(st.integers(0, 9999)),
+        settings=draw(_settings),
+        drafted=tuple(drafted(verdict, **draw(st.fixed_dictionaries(_drafted))) for verdict in verdicts),
+        emitted=tuple(replace(out, **draw(st.fixed_dictionaries(_emitted))) for out in shape.emitted),
+        last_u=draw(_chance),
+        redraws=draw(st.integers(0, 3)),
+        timing=draw(st.builds(Timing, *[st.floats(0, 1e5)] * 5)),
+        stop=draw(st.sampled_from([None, "end_of_text", "stop_string"])),
+    )
+
+
+headers = st.builds(
+    Header,
+    TEXT,
+    TEXT,
+    st.dictionaries(TEXT.filter(lambda key: key.isupper()), TEXT | st.none() | st.lists(_chance, max_size=2)),
+    st.integers(1, 2**20),
+    st.lists(_ids, max_size=3).map(tuple),
+    st.builds(Prompt, TEXT, st.lists(st.builds(Token, _ids, _bytes), max_size=4).map(tuple)),
+)
