@@ -297,7 +297,7 @@ BAD_FIELDS: list[tuple[Event, Callable[[Any], Any], str]] = [
     (header(), set_in("config")([]), "config must be an object"),
     (header(), set_in("config", "stop")("x"), "config.stop must be a list"),
     (header(), set_in("config", "special_ids")(["x"]), "config.special_ids[0] must be a whole number"),
-    (header(), set_in("config", "x")(HUGE), "config must be free of such large numbers"),
+    (header(), set_in("config", "x")(HUGE), "config must be free of numbers so large"),
     (header(), set_in("vocab_size")(0), "vocab_size must be a whole number from 1"),
 ]  # fmt: skip
 

@@ -98,7 +98,7 @@ class LiveSource:
         run = Speculation(pair.target, drafter, pair.vocabulary, ids, request.seed, ending)
         yield Progress("warm-up")
         run.prefill()
-        warm_up(pair, ids[-1], settings().k)
+        warm_up(pair, ids[-1], request.settings.k)
         if self._options.calibrate:
             yield Progress("calibrating")
             yield calibrate(pair, drafter, ids, self._options.calibrate)

@@ -104,8 +104,8 @@ def rate_fields(rates: Rates) -> list[Field]:
     formula = f"formula {number(rates.formula_at_tested)} | {number(rates.formula_at_overlap)}"
     fields = [
         Field((f"{tested} {interval(rates.alpha_tested_ci)}", tested), 2, "strong"),
-        Field((f"{overlap} {spread(rates.alpha_overlap, rates.alpha_overlap_ci)}", overlap), 3),
-        Field((f"{tokens} {short_error(rates.tokens_per_round_se)}", tokens), 2, "strong"),
+        Field((f"{overlap} {spread(rates.alpha_overlap, rates.alpha_overlap_ci)}", overlap, ""), 3),
+        Field((f"{tokens} {short_error(rates.tokens_per_round_se)}", tokens, ""), 2, "strong"),
         Field((formula, ""), 4),
         *warnings(rates),
         Field((f"c {number(rates.c, 1, 3)}", ""), 6),

@@ -1,9 +1,9 @@
 """Runs of the live source, through the same seam as the app, checked for what holds of every run."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from specviz.config import PairOptions, RunOptions, RunRequest
 from specviz.decoder.live import LiveSource, Pair
+from specviz.decoder.models import CausalModel
 from specviz.events import Calibration, Emitted, End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.stats import RunStats
 
@@ -117,7 +118,6 @@ def check(played: Played) -> None:
         check_round(round_)
     assert [round_.stop for round_ in played.rounds[:-1]] == [None] * (len(played.rounds) - 1)
     assert played.rounds[-1].stop == played.end.reason
-    json.dumps([strict(asdict(event)) for event in played.events], allow_nan=False)
 
 
 def check_round(round_: Round) -> None:
@@ -143,21 +143,11 @@ def check_round(round_: Round) -> None:
         assert token.q > 0
         assert all(0 <= chance <= 1 for chance in (token.p, token.q, token.overlap, token.match))
         assert all(0 <= u < 1 for u in (token.u, token.draft_u, round_.last_u))
+        assert isfinite(token.entropy_p) and isfinite(token.entropy_q)
     for out in round_.emitted:
         assert out.p > 0
         assert (out.residual is not None) == (out.origin == "resampled")
         assert (out.q is None) == (out.origin in ("bonus", "plain"))
-
-
-def strict(value: Any) -> Any:
-    """``value`` with bytes as hex, for a strict JSON writer."""
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, dict):
-        return {key: strict(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [strict(item) for item in value]
-    return value
 
 
 @lru_cache
@@ -183,3 +173,30 @@ def _greedy(folder: str, prompt: tuple[int, ...], n: int) -> tuple[int, ...]:
 def greedy(folder: str, prompt: Sequence[int], n: int) -> list[int]:
     """The target's own greedy text, one token at a time, each from a forward of its own without a cache."""
     return list(_greedy(folder, tuple(prompt), n))
+
+
+@dataclass(frozen=True)
+class Feed:
+    """One forward of a model: the ids fed, and the position behind the last of them."""
+
+    ids: list[int]
+    end: int
+
+
+class Feeds:
+    """Every forward of one model while the block lasts."""
+
+    def __init__(self, model: CausalModel) -> None:
+        self._model = model
+        self.feeds: list[Feed] = []
+
+    def __enter__(self) -> "Feeds":
+        def note(_: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            ids = kwargs["input_ids"][0].tolist()
+            self.feeds.append(Feed(ids, int(kwargs["cache"].get_seq_length()) + len(ids)))
+
+        self._hook = self._model.model.register_forward_pre_hook(note, with_kwargs=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._hook.remove()

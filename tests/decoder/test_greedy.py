@@ -10,9 +10,9 @@ from tests.decoder.running import greedy, opened, play, setting
 PROMPTS = ([3], [3, 5], [3, 5, 8, 1, 0, 2, 7])
 PAIRS: dict[str, tuple[dict[str, Any], float]] = {
     "gpt2, a close draft": ({"seed": 1}, 0.03),
-    "gpt2, a coarse draft": ({"seed": 9}, 0.08),
-    "gpt2 of two layers": ({"seed": 2, "layers": 2}, 0.05),
-    "llama": ({"seed": 3, "family": "llama"}, 0.05),
+    "gpt2, a coarse draft": ({"seed": 9}, 0.05),
+    "gpt2 of two layers": ({"seed": 2, "layers": 2}, 0.03),
+    "llama": ({"seed": 3, "family": "llama"}, 0.03),
     "llama of two layers": ({"seed": 4, "family": "llama", "layers": 2}, 0.03),
 }
 
@@ -30,7 +30,6 @@ def test_c07_greedy_equality_for_every_k(shelf: Shelf, name: str) -> None:
             assert run.ids == reference, (prompt, k)
             accepted += sum(r.n_accepted for r in run.rounds)
             rejected += sum(r.count("rejected") for r in run.rounds)
-    print(accepted,rejected)
     assert accepted > 100 and rejected > 50, "the pair must show both outcomes"
 
 

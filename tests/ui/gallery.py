@@ -1,10 +1,14 @@
 """All widgets as on the main screen, fed by hand: for tests, and to look at (`python -m tests.ui.gallery`)."""
 
+import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.widget import Widget
 
 from specviz.events import End, Event, Header, Round
 from specviz.stats import RunStats
@@ -101,6 +105,34 @@ class Gallery(App[None]):
         self.query_one(RoundStrip).show([len(round.emitted) for round in self.rounds], shown, max_k + 1)
 
 
+Scenario = Callable[[Gallery, Pilot[None]], Awaitable[None]]
+
+
+def in_gallery(
+    scenario: Scenario, size: tuple[int, int] = (120, 40), theme: str = "dark", *, ascii: bool = False
+) -> Gallery:
+    """Run ``scenario`` under Pilot in a terminal of ``size``; an exception of a widget is raised here."""
+    app = Gallery(theme, ascii=ascii)
+
+    async def run() -> None:
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            await scenario(app, pilot)
+
+    asyncio.run(run())
+    return app
+
+
+def lines_of(widget: Widget) -> list[str]:
+    """What a widget draws, borders and titles included."""
+    return [strip.text for strip in widget.render_lines(Region(0, 0, widget.size.width + 4, widget.outer_size.height))]
+
+
+def inside(widget: Widget) -> list[str]:
+    """What a widget draws inside its border and padding, without trailing blanks."""
+    return [widget.render_line(y).text.rstrip() for y in range(widget.content_size.height)]
+
+
 async def picture(path: str, size: tuple[int, int], theme: str, shown: int, k: int, ascii: bool) -> None:
     app = Gallery(theme, ascii=ascii)
     async with app.run_test(size=size) as pilot:
@@ -112,7 +144,5 @@ async def picture(path: str, size: tuple[int, int], theme: str, shown: int, k: i
 
 
 if __name__ == "__main__":
-    import asyncio
-
     path, width, height, theme, shown, k = (sys.argv[1:] + ["120", "40", "dark", "37", "4"][len(sys.argv) - 2 :])[:6]
     asyncio.run(picture(path, (int(width), int(height)), theme, int(shown), int(k), "ascii" in sys.argv))

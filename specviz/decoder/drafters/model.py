@@ -24,7 +24,8 @@ class ModelDrafter:
 
     def prefill(self, ids: Sequence[int]) -> None:
         self.model.reset()
-        self.model.prefill(ids[:-1])
+        if self.room(len(ids)):
+            self.model.prefill(ids[:-1])
 
     def room(self, length: int) -> int:
         return max(0, self.model.context - length + 1)

@@ -34,7 +34,7 @@ def bar(share: float, cells: int, eighths: Sequence[str]) -> str:
     return (eighths[EIGHTHS] * full + tail).ljust(cells)
 
 
-def test_bar(chance: float, u: float, cells: int) -> tuple[int, int]:
+def accept_bar(chance: float, u: float, cells: int) -> tuple[int, int]:
     """Where a test bar is filled and where its mark stands: (filled cells, index of the mark).
 
     The mark is inside the filled part exactly when u < chance, whatever the rounding.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from specviz.events import Drafted, Round
 from specviz.tokens import clip, visible, width
 from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.drawing import Part, fit, test_bar
+from specviz.ui.widgets.drawing import Part, fit, accept_bar
 from specviz.ui.widgets.numbers import prob, ratio, told_apart
 from specviz.ui.widgets.sentences import PLAIN, greedy, last_token
 
@@ -137,7 +137,7 @@ class RoundTable:
     def _test(self, drafted: Drafted, chance: float, gap: str) -> Iterator[Part]:
         glyphs, cells = self.glyphs, self.columns.bar
         if cells:
-            filled, mark = test_bar(chance, drafted.u, cells)
+            filled, mark = accept_bar(chance, drafted.u, cells)
             text = glyphs.full * filled + glyphs.rest * (cells - filled)
             yield gap, "text"
             for start, end in ((0, mark), (mark + 1, cells)):

@@ -1,0 +1,396 @@
+"""Runs on the whole app: floods, failures, quitting, recording, notices, sizes, hostile text. No model, no sleeping."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.widgets import Static
+
+from specviz.errors import SpecvizError
+from specviz.events import End, Event, Failed, Header, Notice, Progress, Ready, Round
+from specviz.ui.parts import Banner, FailurePanel, KeyBar, LoadingPanel, StatusLine
+from specviz.ui.screens.main import LEAST_HEIGHT, LEAST_WIDTH
+from tests.ui.builders import make_header, make_round
+from tests.ui.conftest import Script, make_app, ready, until
+from tests.ui.test_shell_keys import sampled
+
+SIZE = (120, 40)
+
+
+def screen_lines(app) -> list[str]:  # type: ignore[no-untyped-def]
+    """What stands on the screen, a string a line."""
+    return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
+
+
+def on_screen(app) -> str:  # type: ignore[no-untyped-def]
+    return "\n".join(screen_lines(app))
+
+
+async def test_a_flood_of_ten_thousand_rounds_arrives_whole_and_paints_seldom() -> None:
+    template = [make_round(i, i, marks) for i, marks in enumerate(("✓✓✗·", "✓✓✓✓", "✗···"), start=1)]
+    script = Script(n_rounds=10_000, make=lambda i, s: replace(template[i % 3], index=i, start=i))
+    app = make_app(script, paused=False)
+    paints = 0
+    async with app.run_test(size=SIZE) as pilot:
+        update = app.main.update
+
+        def counted() -> None:
+            nonlocal paints
+            paints += 1
+            update()
+
+        app.main.update = counted  # type: ignore[method-assign]
+        begun = time.monotonic()
+        await until(pilot, lambda: app.timeline.over and len(app.inbox) == 0)
+        took = time.monotonic() - begun
+        await pilot.pause()
+        assert app.timeline.total == 10_000
+        assert app.timeline.shown == 10_000
+        assert paints <= 9 * took + 4
+        await pilot.press("g")
+        assert app.timeline.shown == 1
+
+
+async def test_keys_are_answered_during_a_flood() -> None:
+    script = Script(n_rounds=100_000)
+    app = make_app(script, paused=False)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.timeline.total > 50)
+        await pilot.press("space")
+        assert app.transport.mode == "paused"
+        await until(pilot, lambda: len(app.inbox) == 0)
+        assert app.timeline.total < 100_000
+        assert app.timeline.at_end
+
+
+# -- failures
+
+
+async def test_an_error_in_the_worker_is_shown_and_the_rounds_stay() -> None:
+    """C73."""
+    log = ("INFO something", "the last line [/] \x1b[31m")
+    app = make_app(Script(fail_at=3), log_tail=lambda n: log[-n:])
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        await sampled(pilot, app, 2)
+        await pilot.press("n")
+        await until(pilot, lambda: app.timeline.failed is not None)
+        await pilot.pause()
+        shown = on_screen(app)
+        assert "RuntimeError: boom [/] ␛[31m" in shown
+        assert "the last line [/] ␛[31m" in shown
+        assert "Rounds 1 to 2 can still be looked at" in shown
+        assert "\x1b" not in shown
+        await pilot.press("p")
+        assert app.timeline.shown == 1
+        await pilot.press("escape")
+        assert not app.main.query_one(FailurePanel).display
+        assert app.screen is app.main
+        await pilot.press("n")
+        assert app.timeline.shown == 2
+        assert "FAILED" in on_screen(app)
+        await pilot.press("q")
+    assert app.return_code == 1
+
+
+async def test_a_source_that_cannot_open_says_so_and_gives_its_exit_code() -> None:
+    app = make_app(Script(open_error=SpecvizError("No model [/x] here: give --target")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.timeline.failed is not None)
+        await pilot.pause()
+        assert "No model [/x] here: give --target" in on_screen(app)
+        await pilot.press("r", "e", "1", "n", "space")
+        assert app.screen is app.main
+        await pilot.press("q")
+    assert app.return_code == 2
+
+
+async def test_after_a_failed_run_another_can_begin() -> None:
+    script = Script(fail_at=2)
+    app = make_app(script, paused=False)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.timeline.failed is not None)
+        script.fail_at = None
+        await pilot.press("r")
+        await until(pilot, lambda: app.timeline.end is not None)
+        await pilot.pause()
+        assert app.timeline.total == script.n_rounds
+        assert not app.main.query_one(FailurePanel).is_open
+        await pilot.press("q")
+    assert app.return_code == 0
+
+
+# -- quitting
+
+
+class Forward:
+    """A model call that takes ``seconds`` unless the run is stopped; tells when it began."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.begun = threading.Event()
+        self.release = threading.Event()
+
+    def __call__(self, stopped: object) -> None:
+        self.begun.set()
+        self.release.wait(self.seconds)
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c", "ctrl+q"])
+@pytest.mark.parametrize("paused", [False, True])
+async def test_quitting_does_not_wait_for_a_forward(key: str, paused: bool) -> None:
+    """C71."""
+    forward = Forward(30)
+    app = make_app(Script(work=forward), paused=paused)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot, app)
+        if not paused:
+            await until(pilot, forward.begun.is_set)
+        begun = time.monotonic()
+        await pilot.press(key)
+    assert time.monotonic() - begun < 1.5
+    assert app.return_code == (130 if key == "ctrl+c" else 0)
+    forward.release.set()
+
+
+async def test_quitting_does_not_wait_for_the_load() -> None:
+    """C63."""
+    script = Script()
+    script.loading.clear()
+    app = make_app(script)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.timeline.progress is not None)
+        begun = time.monotonic()
+        await pilot.press("q")
+    assert time.monotonic() - begun < 1.5
+    script.loading.set()
+
+
+async def test_leaving_in_the_middle_of_a_flood_drops_what_is_late() -> None:
+    """C72."""
+    for times in range(6):
+        app = make_app(Script(n_rounds=10_000), paused=False)
+        async with app.run_test(size=(80, 24)) as pilot:
+            if times % 2:
+                await until(pilot, lambda: app.timeline.total > 0)  # noqa: B023
+        total = app.timeline.total
+        app.inbox.deliver(1, End("user"))
+        assert app.timeline.total == total
+        app.session.close()
+
+
+def test_an_event_before_the_app_runs_is_not_lost() -> None:
+    app = make_app()
+    app.inbox.deliver(0, Progress("import"))
+    assert list(app.inbox.drain(9)) == [(0, Progress("import"))]
+
+
+# -- recording
+
+
+class Kept:
+    """A recording in memory."""
+
+    def __init__(self, path: Path, *, full: bool = False) -> None:
+        self.path = path
+        self.events: list[Event] = []
+        self.closed = 0
+        self._full = full
+
+    def add(self, event: Event) -> None:
+        if self._full and isinstance(event, Round):
+            raise OSError(28, "No space left on device [/]")
+        self.events.append(event)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+async def test_every_run_has_a_recording_and_nothing_shown_is_missing_from_it() -> None:
+    kept: list[Kept] = []
+
+    def record() -> Kept:
+        kept.append(Kept(Path(f"run-{len(kept)}.jsonl")))
+        return kept[-1]
+
+    app = make_app(Script(n_rounds=5), record=record)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        await sampled(pilot, app, 2)
+        assert [type(e) for e in kept[0].events[:1]] == [Header]
+        assert [e for e in kept[0].events if isinstance(e, Round)] == app.timeline.rounds
+        await pilot.press("r")
+        await until(pilot, lambda: app.timeline.end is not None)
+        assert app.trace_path == Path("run-1.jsonl")
+    recorded = [run for run in kept if run.events]
+    assert [sum(isinstance(e, Round) for e in run.events) for run in recorded] == [2, 5]
+    assert all(run.closed == 1 for run in recorded)
+    assert "specviz replay run-1.jsonl" in app.farewell()
+
+
+async def test_a_run_that_cannot_be_recorded_goes_on_under_a_notice() -> None:
+    app = make_app(Script(n_rounds=3), record=lambda: Kept(Path("x.jsonl"), full=True), paused=False)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.timeline.end is not None)
+        await pilot.pause()
+        assert app.timeline.total == 3
+        assert "no longer recorded" in on_screen(app)
+        assert "No space left on device [/]" in on_screen(app)
+
+
+# -- notices, loading
+
+
+async def test_notices_are_said_once_and_a_forced_pair_stays_in_the_banner() -> None:
+    opening = (Notice("vocab 64/72 [/]"), Notice("Forced pair [/b]: ids differ", permanent=True))
+    script = Script(opening=opening, header=make_header(config={"notes": ["vocab 64/72 [/]", "another"]}))
+    app = make_app(script, paused=False)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.timeline.end is not None)
+        await pilot.pause()
+        said = sorted(notification.message for notification in app._notifications)
+        assert said == ["another", "vocab 64/72 [/]"]
+        assert "! Forced pair [/b]: ids differ" in on_screen(app)
+        await pilot.press("r")
+        await until(pilot, lambda: app.timeline.end is not None)
+        assert "! Forced pair [/b]: ids differ" in on_screen(app)
+        assert len(app._notifications) == 2
+
+
+async def test_loading_is_told_stage_by_stage() -> None:
+    script = Script(opening=(Progress("import"), Progress("target", 3, 12, "tensors")))
+    script.loading.clear()
+    app = make_app(script)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.timeline.progress == Progress("target", 3, 12, "tensors"))
+        await pilot.pause()
+        await until(pilot, lambda: "target model" in on_screen(app))
+        shown = on_screen(app)
+        for words in ("bundled:draft > bundled:target", "✓ libraries", "✓ draft model", "› target model", "3 of 12 tensors", "· warm-up"):
+            assert words in shown, words
+        script.loading.set()
+        await ready(pilot, app)
+        assert not app.main.query_one(LoadingPanel).display
+
+
+# -- sizes
+
+
+@pytest.mark.parametrize("width_height", [(80, 24), (120, 40)])
+async def test_all_main_panels_are_seen(width_height: tuple[int, int]) -> None:
+    app = make_app()
+    async with app.run_test(size=width_height) as pilot:
+        await ready(pilot, app)
+        await sampled(pilot, app, 3)
+        for selector in ("#status-run", "#status-rates", "#text", "#round", "#strip", "#legend", "#keys"):
+            region = app.main.query_one(selector).region
+            assert region.area > 0, selector
+            assert region.bottom <= width_height[1], selector
+        assert app.main.query_one("#text").content_region.height >= 6
+        assert app.main.query_one("#round").content_region.height >= 10
+        lines = screen_lines(app)
+        assert "α tested" in lines[1]
+        assert "Round 3 · K 4" in on_screen(app)
+        assert "draft 4 ×" in on_screen(app)
+
+
+async def test_every_size_while_rounds_arrive() -> None:
+    """C75."""
+    app = make_app(Script(n_rounds=100_000), paused=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.timeline.total > 0)
+        for size in ((80, 24), (70, 24), (40, 12), (20, 5), (1, 1), (120, 40)):
+            await pilot.resize_terminal(*size)
+            before = app.timeline.total
+            await until(pilot, lambda: app.timeline.total > before)  # noqa: B023
+            for view in range(3):
+                await pilot.press("v")
+                assert app.main.has_class("-too-small") == (size[0] < LEAST_WIDTH or size[1] < LEAST_HEIGHT), view
+            if size == (40, 12):
+                assert "too small" in on_screen(app)
+        await pilot.press("space")
+        await pilot.pause()
+        assert "α tested" in on_screen(app)
+
+
+async def test_the_large_view_narrows_to_text_and_comes_back() -> None:
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        await until(pilot, lambda: app.main.query("#alpha"))
+        assert app.main.plots.region.width > 0
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: app.main.plots.region.width == 0)
+        await pilot.press("v")
+        await until(pilot, lambda: app.main.plots.region.width == 80)
+        await pilot.press("v")
+        await pilot.resize_terminal(*SIZE)
+        await until(pilot, lambda: app.main.query_one("#text").region.width > 0)
+
+
+# -- hostile text
+
+HOSTILE = "[/] [bold] [@click=app.quit]x \x1b[2J\x1b]0;t\x07\x9b31m\u202e\u200b\r\x08 end"
+
+
+async def test_hostile_text_is_shown_and_never_obeyed() -> None:
+    """C64, C65: in prompt, names, notices, exception text and titles."""
+    config = {"draft": HOSTILE, "target": HOSTILE, "device": HOSTILE, "dtype": HOSTILE, "notes": [HOSTILE + "!"]}
+    script = Script(
+        header=make_header(config=config),
+        opening=(Notice(HOSTILE), Notice(HOSTILE, permanent=True), Progress("draft", 1, 2, HOSTILE)),
+        fail_at=3,
+        error=RuntimeError(HOSTILE),
+        make=lambda i, s: make_round(i, i, "✓✗", [HOSTILE, b"\xe6\x1b[6n"], "\x1b]52;c;aGk=\x07"),
+    )
+    app = make_app(script, draft=HOSTILE, target=HOSTILE, prompts=((HOSTILE, HOSTILE),), log_tail=lambda n: [HOSTILE])
+    app.transport.request = replace(app.options.request, prompt=HOSTILE)
+    app.options = replace(app.options, request=app.transport.request)
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        await until(pilot, lambda: app.timeline.ready)
+        await sampled(pilot, app, 2)
+        await pilot.press("n")
+        await until(pilot, lambda: app.timeline.failed is not None)
+        for keys in (["e"], ["escape", "ctrl+p"], [*"prompt"], ["escape", "question_mark"], ["escape"], ["p"], ["v"]):
+            await pilot.press(*keys)
+            await pilot.pause()
+            shown = on_screen(app)
+            bad = {char for char in shown if char != "\n" and (ord(char) < 32 or 0x7F <= ord(char) < 0xA0)}
+            assert not bad, (keys, bad)
+            assert "\u202e" not in shown
+            assert "\u200b" not in shown
+        assert app._exit is False
+
+
+async def test_in_ascii_the_screen_is_ascii() -> None:
+    app = make_app(ascii=True)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.timeline.progress is not None)
+        await ready(pilot, app)
+        await sampled(pilot, app, 3)
+        await until(pilot, lambda: app.main.query("#alpha"))
+        await pilot.press("p")
+        await pilot.pause()
+        assert sorted({char for char in on_screen(app) if not char.isascii()}) == []
+
+
+async def test_without_colour_the_signs_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C78."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        await sampled(pilot, app, 5)
+        shown = on_screen(app)
+        for sign in ("✓", "✗", "↳", "+", "·"):
+            assert sign in shown
+        colors = {
+            segment.style.color.get_truecolor()
+            for strip in app.screen._compositor.render_strips()
+            for segment in app._filters[1].apply(list(strip), app.screen.background_colors[1])
+            if segment.style and segment.style.color
+        }
+        assert all(color.red == color.green == color.blue for color in colors)

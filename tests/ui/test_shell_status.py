@@ -1,0 +1,238 @@
+"""The status lines: exact words and digits, and what goes first when room is short."""
+
+from dataclasses import replace
+
+import pytest
+
+from specviz.config import RunRequest
+from specviz.events import Calibration, End, Progress, Settings
+from specviz.stats import Rates, RunStats
+from specviz.tokens import width
+from specviz.ui.farewell import farewell
+from specviz.ui.options import AppOptions
+from specviz.ui.status import (
+    Field,
+    RunView,
+    interval,
+    number,
+    pair_names,
+    rate,
+    rate_fields,
+    run_fields,
+    short_error,
+    signed,
+    spaced,
+    spread,
+)
+from specviz.ui.timeline import Timeline
+from specviz.ui.transport import Transport
+from specviz.ui.view import hints, run_view, works
+from tests.ui.builders import make_calibration, make_header, make_round, make_run
+from tests.ui.test_timeline import Recorded
+
+
+def line(fields: list[Field], cells: int) -> str:
+    return "".join(text for text, _ in spaced(fields, cells))
+
+
+def rates_of(rounds: int = 37, calibration: Calibration | None = None) -> Rates:
+    stats = RunStats()
+    if calibration:
+        stats.add(calibration)
+    for made in make_run(rounds):
+        stats.add(made)
+    return stats.on_screen()
+
+
+NUMBERS = replace(
+    rates_of(1),
+    alpha_tested=0.7284,
+    alpha_tested_ci=(0.6349, 0.8051),
+    alpha_overlap=0.7351,
+    alpha_overlap_ci=(0.6831, 0.7871),
+    tokens_per_round=3.0270,
+    tokens_per_round_se=0.2513,
+    formula_at_tested=2.9301,
+    formula_at_overlap=2.9644,
+    c=5.37,
+    speedup_model=1.684,
+    speedup_measured_cost=1.2,
+    agreement_z=0.08,
+)
+UNDEFINED = RunStats().on_screen()
+
+
+def test_the_rates_line_as_designed() -> None:
+    assert line(rate_fields(NUMBERS), 118) == (
+        "α tested .728 [.635 .805]  overlap .735 ±.052  tokens/round 3.03 ±.25"
+        "  formula 2.93 | 2.96  c 5.4  model 1.68x  z +0.1"
+    )
+
+
+def test_undefined_numbers_take_the_same_cells() -> None:
+    empty, full = line(rate_fields(UNDEFINED), 118), line(rate_fields(NUMBERS), 118)
+    assert empty == (
+        "α tested –    [–    –   ]  overlap –    ±–     tokens/round    – ±–  "
+        "  formula    – |    –  c   –  model    –x  z    –"
+    )
+    assert width(empty) == width(full)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "–   "), (0.0, ".000"), (0.0004, ".000"), (0.7284, ".728"), (0.9996, "1.00"), (1.0, "1.00")],
+)
+def test_rate(value: float | None, shown: str) -> None:
+    assert rate(value) == shown
+
+
+def test_numbers() -> None:
+    assert interval((0.0, 1.0)) == "[.000 1.00]"
+    assert spread(0.9, (0.8, 1.0)) == "±.100"
+    assert spread(0.99, (0.89, 1.0)) == "±.100"
+    assert spread(None, None) == "±–   "
+    assert number(33.0) == "33.00"
+    assert number(3.0, 1, 3) == "3.0"
+    assert signed(-12.34) == "-12.3"
+    assert signed(0.04) == "+0.0"
+    assert short_error(1.26) == "±1.26"
+    assert short_error(0.996) == "±1.00"
+
+
+def test_slower_than_the_target_is_said_whatever_the_room() -> None:
+    slow = replace(NUMBERS, speedup_model=0.83, speedup_measured_cost=0.702)
+    assert "slower than the target alone: model 0.83x, measured cost 0.70x" in line(rate_fields(slow), 160)
+    for cells in (58, 78, 118):
+        shown = line(rate_fields(slow), cells)
+        assert "slower than the target alone" in shown
+        assert width(shown) <= cells
+    only_measured = replace(NUMBERS, speedup_measured_cost=0.9)
+    assert "slower than the target alone: measured cost 0.90x" in line(rate_fields(only_measured), 160)
+    assert "slower" not in line(rate_fields(NUMBERS), 160)
+
+
+def test_a_z_above_four_is_a_bug() -> None:
+    assert "BUG: |z| 4.7 > 4" in line(rate_fields(replace(NUMBERS, agreement_z=-4.71)), 78)
+    assert "BUG" not in line(rate_fields(replace(NUMBERS, agreement_z=3.99)), 200)
+
+
+def test_a_segment_says_since_when() -> None:
+    assert line(rate_fields(replace(NUMBERS, first=12)), 140).startswith("since round 12  α tested .728")
+    assert line(rate_fields(replace(NUMBERS, first=12)), 70).startswith("since round 12  α tested .728")
+
+
+VIEW = RunView(
+    draft="bundled:draft",
+    target="bundled:target",
+    device="cpu",
+    dtype="float32",
+    rule="exact",
+    seed=0,
+    shown=Settings(),
+    next=Settings(),
+    pace=0.25,
+    mode="paused",
+    live=True,
+    index=37,
+    total=61,
+    progress=None,
+    ready=True,
+    end=None,
+    failed=False,
+)
+
+
+def test_the_run_line_as_designed() -> None:
+    assert line(run_fields(VIEW), 130) == (
+        "specviz  bundled:draft > bundled:target  cpu fp32  rule exact  K 4  T 1.00  seed 0  pace 0.25 s"
+        "     PAUSED  round 37 of 61  G: end"
+    )
+
+
+def test_the_run_line_at_78_cells() -> None:
+    shown = line(run_fields(VIEW), 78)
+    assert shown == "bundled pair  K 4  T 1.00  seed 0  pace 0.25 s  PAUSED  round 37 of 61  G: end"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"mode": "running", "index": 61}, "running  round 61"),
+        ({"mode": "playing"}, "playing  round 37 of 61"),
+        ({"index": 61}, "PAUSED  round 61"),
+        ({"index": 61, "end": End("end_of_text")}, "ended: end of text  round 61 of 61"),
+        ({"end": End("end_of_text")}, "PAUSED  round 37 of 61  G: end"),
+        ({"index": 61, "failed": True}, "FAILED  round 61"),
+        ({"failed": True}, "PAUSED  round 37 of 61  G: end"),
+        ({"index": 0, "total": 0, "ready": False, "progress": None}, "starting"),
+        ({"index": 0, "total": 0, "ready": False, "progress": Progress("draft", 1, 4)}, "loading draft model"),
+        ({"index": 0, "total": 0, "failed": True, "ready": False}, "FAILED  round 0"),
+    ],
+)
+def test_states(changes: dict[str, object], words: str) -> None:
+    assert line(run_fields(replace(VIEW, **changes)), 130).endswith("  " + words)  # type: ignore[arg-type]
+
+
+def test_a_pending_setting_is_shown_beside_the_one_in_force() -> None:
+    pending = replace(VIEW, index=61, next=Settings(k=6, temperature=0.9, draft_temperature=0.9))
+    assert "K 4→6 next  T 1.00→0.90 next" in line(run_fields(pending), 140)
+    assert "T 1.00/0.70" in line(run_fields(replace(VIEW, shown=Settings(draft_temperature=0.7))), 140)
+
+
+def test_names_are_shortened_and_harmless() -> None:
+    assert pair_names("org/small", "/models/big [b]") == ("org/small > /models/big [b]", "small > big [b]")
+    assert "\x1b" not in "".join(pair_names("a\x1b[2Jb", "c\x07"))
+    assert pair_names("", "target") == ("target",)
+    assert all(width(name) <= 40 for name in pair_names("x" * 90, "y" * 90)[1:])
+
+
+@pytest.mark.parametrize("cells", [1, 5, 20, 40, 58, 78, 100, 118, 200])
+def test_no_line_is_wider_than_its_room_where_the_needed_fits(cells: int) -> None:
+    for fields in (run_fields(VIEW), rate_fields(NUMBERS)):
+        shown = spaced(fields, cells)
+        assert shown
+        if cells >= 58:
+            assert width("".join(text for text, _ in shown)) <= cells
+
+
+def test_the_view_of_a_run() -> None:
+    transport = Transport(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
+    transport.begin(transport.request, paused=True)
+    for event in (make_header(), *make_run(3)):
+        transport.accept(transport.run_id, event)
+    transport.change_k(2)
+    view = run_view(transport, AppOptions(transport.request))
+    assert (view.device, view.dtype, view.seed, view.index, view.total) == ("cpu", "float32", 3, 3, 3)
+    assert (view.shown.k, view.next.k) == (4, 6)
+    transport.seek(1)
+    assert run_view(transport, AppOptions(transport.request)).next.k == 4, "what comes next is said at the end only"
+
+
+def test_the_footer_holds_six_to_eight_hints_that_fit_into_78_cells() -> None:
+    transport = Transport(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
+    transport.begin(transport.request)
+    states = [hints(transport)]
+    from specviz.events import Ready
+
+    for event in (make_header(), Ready(), make_round(1), End("end_of_text")):
+        transport.accept(transport.run_id, event)
+        states.append(hints(transport))
+    for shown in states:
+        assert 5 <= len(shown) <= 8
+        text = "  ".join("/".join(hint.shown) + " " + hint.label for hint in shown)
+        assert width(text) <= 78, text
+        assert all(isinstance(works(action, transport), bool) for hint in shown for action in hint.actions)
+
+
+def test_farewell_names_the_numbers_and_the_way_back() -> None:
+    from pathlib import Path
+
+    stats = RunStats()
+    assert farewell(stats, None) == ""
+    stats.add(make_calibration())
+    for made in (make_round(1, verdicts="✓✓✗·"), make_round(2, verdicts="✓✓✓✓")):
+        stats.add(made)
+    assert farewell(stats, Path("/a b/run.jsonl")) == (
+        "α tested .857 · tokens/round 4.00 · 2 rounds, 8 tokens\nspecviz replay '/a b/run.jsonl'"
+    )
+    assert "\x1b" not in farewell(stats, Path("/a\x1b[2J"))

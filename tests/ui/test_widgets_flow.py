@@ -1,0 +1,216 @@
+"""Wrapping and the story: what is on the lines, before any widget draws them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specviz.events import Prompt
+from specviz.tokens import width as cells
+from specviz.ui.glyphs import UNICODE
+from specviz.ui.widgets.flow import Flow, Span, nearest
+from specviz.ui.widgets.story import Story
+from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run, make_token
+
+LIKE = Span("", 0, "accepted", 1, 0)
+TEXT = st.text(st.sampled_from("ab c 漢é👨\n"), max_size=12)
+
+
+def shown(flow: Flow) -> list[str]:
+    return ["".join(span.text for span in line) for line in (*flow.lines, flow.open)]
+
+
+def text_of(story: Story) -> list[str]:
+    return ["".join(span.text for span in story.line(y)) for y in range(story.count)]
+
+
+def story(*rounds: object, prompt: str = "Once", width: int = 60, special: tuple[int, ...] = ()) -> Story:
+    made = Story(make_header(prompt).prompt, frozenset(special), UNICODE, width)
+    for round in rounds:
+        made.append(round)  # type: ignore[arg-type]
+    return made
+
+
+def test_lines_break_at_spaces_and_long_words_anywhere() -> None:
+    flow = Flow(10)
+    flow.add("one two three abcdefghijklmnop", LIKE)
+    assert shown(flow) == ["one two ", "three abcd", "efghijklmn", "op"]
+
+
+def test_a_word_made_of_tokens_moves_as_one() -> None:
+    flow = Flow(10)
+    for token in ("one", " lau", "gh", "ing"):
+        flow.add(token, LIKE._replace(row=len(token)))
+    assert shown(flow) == ["one ", "laughing"]
+
+
+def test_wide_cells_are_never_split() -> None:
+    flow = Flow(5)
+    flow.add("漢字漢字", LIKE)
+    assert shown(flow) == ["漢字", "漢字"]
+    narrow = Flow(1)
+    narrow.add("a漢b", LIKE)
+    assert shown(narrow) == ["a", "?", "b"]
+
+
+def test_one_space_gives_way_to_a_break_and_other_spaces_stay() -> None:
+    flow = Flow(4)
+    flow.add("abcd e", LIKE)
+    assert shown(flow) == ["abcd", "e"]
+    blanks = Flow(4)
+    blanks.add(" " * 10, LIKE)
+    assert shown(blanks) == ["    ", "    "]
+
+
+def test_a_mark_stays_with_its_word() -> None:
+    flow = Flow(8)
+    flow.add("one two", LIKE)
+    flow.add_mark("↳", LIKE, breakable=True)
+    flow.add("three", LIKE)
+    assert shown(flow) == ["one two", "↳three"]
+
+
+@given(st.lists(TEXT, max_size=12), st.integers(1, 12))
+def test_no_line_is_too_long_and_no_character_is_lost(texts: list[str], width: int) -> None:
+    flow = Flow(width)
+    for row, text in enumerate(texts):
+        flow.add(text, LIKE._replace(row=row))
+    lines = (*flow.lines, flow.open)
+    assert all(sum(span.width for span in line) <= width for line in lines)
+    assert all(span.width == cells(span.text) for line in lines for span in line)
+    if width > 1:
+        ink = "".join("".join(texts).split())
+        assert "".join("".join(shown(flow)).split()) == ink
+
+
+@given(st.lists(TEXT, min_size=1, max_size=8), st.integers(2, 12), st.integers(0, 7))
+def test_writing_on_from_a_place_gives_the_same_lines(texts: list[str], width: int, at: int) -> None:
+    whole, first = Flow(width), Flow(width)
+    for text in texts[:at]:
+        first.add(text, LIKE)
+    second = Flow(width, first.place())
+    for text in texts[at:]:
+        second.add(text, LIKE)
+    for text in texts:
+        whole.add(text, LIKE)
+    assert [*shown(first)[:-1], *shown(second)] == shown(whole)
+
+
+def test_the_nearest_token_ignores_the_prompt() -> None:
+    line = (Span("Once", 4, "prompt", 0, 0), Span(" upon", 5, "accepted", 1, 0), Span("+a", 2, "bonus", 1, 1))
+    assert nearest(line, 0) == (1, 0)
+    assert nearest(line, 9) == (1, 1)
+    assert nearest(line, 50) == (1, 1)
+    assert nearest(line[:1], 2) is None
+
+
+def test_the_text_of_a_round_shows_its_ghosts_before_the_correction() -> None:
+    told = story(make_round(verdicts="✓✗·", tokens=[" is", " a", "nd"], last=" Frog"), prompt="He")
+    told.look(1, None)
+    assert text_of(told) == ["He is✗a·nd↳Frog"]
+    roles = [(span.text, span.kind, span.role, span.row) for span in told.line(0) if span.round and span.text.strip()]
+    assert roles == [
+        ("is", "accepted", "text", 0),
+        ("✗", "rejected", "ghost-mark", 1),
+        ("a", "rejected", "ghost", 1),
+        ("·", "untested", "ghost-mark", 2),
+        ("nd", "untested", "ghost", 2),
+        ("↳", "resampled", "mark", 3),
+        ("Frog", "resampled", "text", 3),
+    ]
+
+
+def test_ghosts_are_gone_one_round_later_and_marks_are_the_round_boundaries() -> None:
+    rounds = make_run(12, 4, 1)
+    told = story(*rounds, width=400)
+    told.look(12, None)
+    marks = [span.round for y in range(told.count) for span in told.line(y) if span.role == "mark"]
+    assert marks == list(range(1, 13))
+    assert all(span.round == 12 for y in range(told.count) for span in told.line(y) if span.role == "ghost")
+
+
+def test_looking_back_is_the_text_of_that_round_and_forward_again_restores_it() -> None:
+    rounds = make_run(40, 4, 2)
+    told = story(*rounds, width=30)
+    told.look(40, None)
+    latest = text_of(told)
+    for index in (17, 0, 40):
+        told.look(index, None)
+        alone = story(*rounds[:index], width=30)
+        alone.look(index, None)
+        assert text_of(told) == text_of(alone)
+    assert text_of(told) == latest
+
+
+def test_lines_above_the_reported_change_stay_the_same() -> None:
+    rounds = make_run(30, 4, 5)
+    told = story(*rounds, width=30)
+    before: list[str] = []
+    for index in range(31):
+        first = told.look(index, None)
+        now = text_of(told)
+        assert now[:first] == before[:first]
+        before = now
+
+
+def test_rewrapping_keeps_the_text() -> None:
+    rounds = make_run(30, 4, 5)
+    told = story(*rounds, width=30)
+    told.wrap(50)
+    told.look(30, None)
+    fresh = story(*rounds, width=50)
+    fresh.look(30, None)
+    assert text_of(told) == text_of(fresh)
+
+
+def test_a_newline_breaks_in_the_text_and_is_a_sign_in_a_ghost() -> None:
+    told = story(
+        make_round(verdicts="✓✗", tokens=["a\n", "\n"], last="\n"), make_round(2, verdicts="", last="b"), prompt=""
+    )
+    told.look(1, None)
+    assert text_of(told) == ["a⏎", "✗⏎↳⏎"]
+    told.look(2, None)
+    assert text_of(told) == ["a", "↳", "=b"]
+
+
+def test_a_character_split_over_tokens_appears_once_complete() -> None:
+    han = "漢".encode()
+    told = story(
+        make_round(1, verdicts="✓✗", tokens=[b" " + han[:1], "x"], last=han[1:]),
+        make_round(2, verdicts="", last=" end"),
+        prompt="a",
+    )
+    told.look(1, None)
+    assert text_of(told) == ["a ✗x↳漢"]
+    told.look(2, None)
+    assert text_of(told) == ["a ↳漢=end"]
+
+
+def test_a_cut_tail_gives_one_replacement_sign_at_the_very_end_only() -> None:
+    told = story(make_round(1, verdicts="", last="😀".encode()[:2]), prompt="a")
+    told.look(1, None)
+    assert text_of(told) == ["a="]
+    told.finish()
+    told.look(1, None)
+    assert text_of(told) == ["a=\ufffd"]
+
+
+def test_a_token_without_cells_shows_its_bytes_under_the_cursor() -> None:
+    told = story(make_round(1, verdicts="✓", tokens=["漢".encode()[:1]], last="漢".encode()[1:]), prompt="a")
+    told.look(1, 0)
+    assert text_of(told) == ["a⟨E6⟩+漢"]
+
+
+def test_special_tokens_are_told_from_text() -> None:
+    token = make_token("<|end|>", 7)
+    emitted = [make_emitted("<|end|>", "plain", token_id=7)]
+    made = Story(Prompt("", (make_token("", 1), token)), frozenset({1, 7}), UNICODE, 60)
+    made.append(make_round(1, drafted=[], emitted=emitted))
+    made.look(1, None)
+    assert text_of(made) == ["[1]<|end|>=<|end|>"]
+    assert [span.role for span in made.line(0)] == ["special", "mark", "special"]
+
+
+def test_ghosts_that_are_half_a_character_show_their_bytes() -> None:
+    drafted = [make_drafted("漢".encode()[:2], "rejected")]
+    told = story(make_round(1, drafted=drafted, last=" b"), prompt="a")
+    told.look(1, None)
+    assert text_of(told) == ["a✗⟨E6⟩⟨BC⟩↳b"]
