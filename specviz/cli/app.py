@@ -18,10 +18,14 @@ from specviz.source import Source
 from specviz.tokens import safe_terminal_text
 from specviz.ui.options import AppOptions
 
+SWITCH_INTERVAL = 1e-5
+"""Seconds a thread may keep the interpreter from another. Every torch call gives it up and wants it back at once; with
+Python's 5 ms a screen that is being drawn would hold up each of a forward's hundreds of calls for as long."""
+
 
 def require_terminal(instead: str) -> None:
     """Raise SpecvizError where no app can be drawn or no key be read."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise SpecvizError(f"The app needs a terminal for both its keys and its screen. Without one, use `{instead}`.")
     if os.environ.get("TERM", "") in ("dumb", ""):
         raise SpecvizError(f"This terminal (TERM={os.environ.get('TERM', '')}) cannot draw the app. Use `{instead}`.")
@@ -75,6 +79,7 @@ def _show(source: Source, display: AppOptions) -> int:
     from specviz.ui.app import SpecvizApp
     from specviz.ui.terminal_guard import TerminalGuard
 
+    sys.setswitchinterval(SWITCH_INTERVAL)
     with TerminalGuard() as guard:
         app = SpecvizApp(source, replace(display, log_tail=guard.tail))
         app.run()

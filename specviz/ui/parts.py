@@ -143,8 +143,8 @@ class LoadingPanel(Static):
     """
     BAR = 24
 
-    def __init__(self, *, id: str, ascii: bool = False) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, ascii: bool = False) -> None:
+        super().__init__()
         self._ascii = ascii
 
     def show(self, title: str, progress: Progress | None) -> None:

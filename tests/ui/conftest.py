@@ -105,12 +105,18 @@ async def until(pilot: Pilot[None], reached: Callable[[], object], what: str = "
     deadline = time.monotonic() + DEADLINE
     while not reached():
         assert time.monotonic() < deadline, f"never reached: {what or reached}"
-        await pilot.pause()
         await asyncio.sleep(0.002)
 
 
+async def hit(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys and let the app answer. Quicker than ``pilot.press``, which waits after each; not for typing text."""
+    for key in keys:
+        pilot.app.simulate_key(key)
+    await pilot.pause()
+
+
 async def ready(pilot: Pilot[None], app: SpecvizApp) -> None:
-    await until(pilot, lambda: app.timeline.ready, "ready")
+    await until(pilot, lambda: app.timeline.ready and not len(app.inbox), "ready")
     await pilot.pause()
 
 

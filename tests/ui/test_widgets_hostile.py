@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from specviz.events import Drafted, Emitted, End, Raw, Round, Settings
+from specviz.events import Drafted, End, Raw, Round, Settings
 from specviz.ui.widgets.round_panel import RoundPanel
 from specviz.ui.widgets.text_panel import TextPanel
 from tests.test_tokens import NASTY, assert_safe
@@ -33,15 +33,19 @@ def hostile_drafted(data: bytes, verdict: str) -> Drafted:
 
 
 def hostile_rounds() -> list[Round]:
+    """All nasty tokens, nine a round: accepted, rejected and untested ones, or accepted and ignored ones."""
     rounds: list[Round] = []
-    for i, data in enumerate(NASTY, start=1):
-        verdicts = ("accepted", "rejected", "untested") if i % 3 else ("accepted", "ignored", "ignored")
-        temperature = 0.0 if i % 5 == 0 else 1.0
-        drafted = [hostile_drafted(data, verdict) for verdict in verdicts]
-        emitted: list[Emitted] = [make_emitted(data, "accepted")]
-        if i % 3:
-            emitted.append(make_emitted(data, "resampled", residual=0.4))
-        rounds.append(make_round(i, drafted=drafted, emitted=emitted, settings=Settings(k=3, temperature=temperature)))
+    for start in range(0, len(NASTY), 9):
+        index = len(rounds) + 1
+        block = NASTY[start : start + 9]
+        cut = index % 3 == 0
+        verdicts = ["accepted"] * 3 + (["ignored"] * 6 if cut else ["rejected", *["untested"] * 5])
+        drafted = [hostile_drafted(data, verdict) for data, verdict in zip(block, verdicts, strict=False)]
+        emitted = [make_emitted(data, "accepted") for data in block[:3]]
+        if not cut:
+            emitted.append(make_emitted(block[-1], "resampled", residual=0.4))
+        settings = Settings(k=len(drafted), temperature=0.0 if index % 5 == 0 else 1.0)
+        rounds.append(make_round(index, drafted=drafted, emitted=emitted, settings=settings))
     return rounds
 
 
@@ -59,9 +63,10 @@ def test_hostile_tokens_are_shown_as_safe_cells_everywhere() -> None:
         rounds = hostile_rounds()
         app.begin(make_header("\x1b[2J [/x] \u202e[bold]"), rounds, End("stop_string", "[/]\x1b[31m\u202e"))
         for index, shown in enumerate(rounds, start=1):
-            app.show(index, index % (shown.k + 1))
-            for selector in ("#text", "#round"):
-                assert_shown_safely(app.query_one(selector))
+            for row in (0, 3, 8, shown.k):
+                app.show(index, row)
+                assert_shown_safely(app.query_one("#round"))
+            assert_shown_safely(app.query_one("#text"))
         app.show(len(rounds))
         await pilot.pause()
         for selector in SELECTORS:
@@ -71,22 +76,22 @@ def test_hostile_tokens_are_shown_as_safe_cells_everywhere() -> None:
     in_gallery(scenario)
 
 
-@pytest.mark.parametrize("text", MARKUP)
-def test_markup_is_literal_in_text_table_sentence_and_ending(text: str) -> None:
+def test_markup_is_literal_in_text_table_sentence_and_ending() -> None:
     async def scenario(app: Gallery, pilot: Pilot[None]) -> None:
-        app.begin(
-            make_header(f"say {text}"),
-            [make_round(1, verdicts="✓✗·", tokens=[text, text, text], last=text)],
-            End("error", f"boom {text}"),
-        )
-        app.show(1, 1)
-        await pilot.pause()
-        panel = app.query_one(TextPanel)
-        assert "".join(inside(panel)) == f"say {text}{text}✗{text}·{text}↳{text}"
-        lines = lines_of(app.query_one(RoundPanel))
-        assert sum(text[:8] in line for line in lines) >= 6
-        assert f"error: boom {text}" in lines[-1]
-        assert f"error: boom {text}" in lines_of(panel)[-1]
+        for text in MARKUP:
+            app.begin(
+                make_header(f"say {text}"),
+                [make_round(1, verdicts="✓✗·", tokens=[text, text, text], last=text)],
+                End("error", f"boom {text}"),
+            )
+            app.show(1, 1)
+            await pilot.pause()
+            panel = app.query_one(TextPanel)
+            assert "".join(inside(panel)) == f"say {text}{text}✗{text}·{text}↳{text}"
+            lines = lines_of(app.query_one(RoundPanel))
+            assert sum(text[:8] in line for line in lines) >= 6
+            assert f"error: boom {text}" in lines[-1]
+            assert f"error: boom {text}" in lines_of(panel)[-1]
 
     in_gallery(scenario)
 
@@ -136,21 +141,22 @@ def test_no_size_is_too_small_while_rounds_arrive(size: tuple[int, int]) -> None
     in_gallery(scenario, size=size)
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-def test_each_widget_draws_in_one_cell_and_recovers(selector: str) -> None:
+def test_each_widget_draws_in_one_cell_and_recovers() -> None:
     async def scenario(app: Gallery, pilot: Pilot[None]) -> None:
         app.begin(make_header(), make_run(12, 6, 1))
         app.show(12, 3)
-        widget = app.query_one(selector)
         for width, height in ((1, 1), (2, 2), (5, 3), (9, 4), (40, 8)):
-            widget.styles.width, widget.styles.height = width, height
+            for selector in SELECTORS:
+                widget = app.query_one(selector)
+                widget.styles.width, widget.styles.height = width, height
             await pilot.pause()
             app.show(11, 3)
             await pilot.pause()
             app.show(12, 3)
             await pilot.pause()
-            lines_of(widget)
-        assert any(line.strip(" ─│╭╮╰╯") for line in inside(widget))
+            for selector in SELECTORS:
+                lines_of(app.query_one(selector))
+        assert all(any(inside(app.query_one(selector))) for selector in SELECTORS)
 
     in_gallery(scenario)
 

@@ -5,7 +5,7 @@ from textual.pilot import Pilot
 
 from specviz.events import End, Settings
 from specviz.ui.glyphs import ASCII, UNICODE
-from specviz.ui.widgets.drawing import bar, fit, accept_bar
+from specviz.ui.widgets.drawing import accept_bar, bar, fit
 from specviz.ui.widgets.legend import Legend
 from specviz.ui.widgets.positions import PositionsPanel
 from specviz.ui.widgets.round_panel import RoundPanel
@@ -69,6 +69,22 @@ def test_the_round_of_the_design_at_its_width() -> None:
         ]
         assert lines[-1] == " draft 4 × 0.95 ms · verify 7.1 ms · decide 0.4 ms"
         assert "Round 37 · K 4 · 2 of 3 tested accepted · 3 tokens" in lines_of(panel)[0]
+
+    in_gallery(scenario)
+
+
+def test_narrow_panels_keep_the_numbers_of_the_test_and_of_the_last_token() -> None:
+    async def scenario(app: Gallery, pilot: Pilot[None]) -> None:
+        panel = app.query_one(RoundPanel)
+        panel.show(example(), max_k=4)
+        for width, header in ((80, "p p/q overlap ██"), (60, "p p/q ██"), (52, "p ██"), (44, "p")):
+            panel.styles.width = width
+            await pilot.pause()
+            lines = inside(panel)
+            assert " ".join(lines[0].split()).startswith(f"i token q {header}")
+            assert lines[3].endswith(".77 ≥ .14")
+            assert lines[5].endswith("residual .41") or width < 52
+            assert max(map(len, lines)) <= width - 2
 
     in_gallery(scenario)
 
@@ -207,7 +223,8 @@ def test_neighbours_are_the_tokens_above_and_below() -> None:
             place = panel.neighbour(-1)
         assert seen == sorted(seen, reverse=True)
         assert seen[-1] <= 5
-        assert panel.neighbour(1) is None or panel.neighbour(1) > (1, 0)
+        below = panel.neighbour(1)
+        assert below is None or below > (1, 0)
         panel.show(0)
         assert panel.neighbour(1) is None
 

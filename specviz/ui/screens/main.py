@@ -53,47 +53,50 @@ class MainScreen(Screen[None]):
         self.transport = transport
         self.timeline = transport.timeline
         self.options = options
+        ascii = options.ascii
+        self.status_run = StatusLine(id="status-run", ascii=ascii)
+        self.status_rates = StatusLine(id="status-rates", ascii=ascii)
+        self.banner = Banner()
+        self.failure = FailurePanel()
+        self.loading_panel = LoadingPanel(ascii=ascii)
+        self.text = TextPanel(id="text", ascii=ascii)
+        self.round = RoundPanel(id="round", ascii=ascii)
+        self.plots = PlotColumn(self.timeline, ascii=ascii, id="plots")
+        self.strip = RoundStrip(id="strip", ascii=ascii)
+        self.prompt_name = Aside()
+        self.key_bar = KeyBar(id="keys", ascii=ascii)
         self._run_id = 0
         self._appended = 0
         self._finished = False
         self._told: set[str] = set()
         self._failed: Failed | None = None
-        self._view = WIDE_VIEWS[0]
+        self.view = WIDE_VIEWS[0]
         self._player: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        ascii = self.options.ascii
-        yield StatusLine(id="status-run", ascii=ascii)
-        yield StatusLine(id="status-rates", ascii=ascii)
-        yield Banner(id="banner")
-        yield FailurePanel(id="failure")
-        yield LoadingPanel(id="loading", ascii=ascii)
+        yield self.status_run
+        yield self.status_rates
+        yield self.banner
+        yield self.failure
+        yield self.loading_panel
         with Horizontal(id="body"):
             with Vertical(id="story"):
-                yield TextPanel(id="text", ascii=ascii)
-                yield RoundPanel(id="round", ascii=ascii)
-            yield PlotColumn(self.timeline, ascii=ascii, id="plots")
-        yield RoundStrip(id="strip", ascii=ascii)
+                yield self.text
+                yield self.round
+            yield self.plots
+        yield self.strip
         with Horizontal(id="legend-line"):
-            yield Legend(id="legend", ascii=ascii)
-            yield Aside(id="prompt-name")
-        yield KeyBar(id="keys", ascii=ascii)
-        yield TooSmall(id="too-small")
+            yield Legend(id="legend", ascii=self.options.ascii)
+            yield self.prompt_name
+        yield self.key_bar
+        yield TooSmall(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
 
     @property
     def app(self) -> "SpecvizApp":
         return cast("SpecvizApp", super().app)
 
     def on_mount(self) -> None:
-        self.text = self.query_one(TextPanel)
-        self.round = self.query_one(RoundPanel)
-        self.strip = self.query_one(RoundStrip)
-        self.plots = self.query_one(PlotColumn)
-        self._failure = self.query_one(FailurePanel)
-        self._show_view(self._view)
-        self.query_one(TooSmall).update(
-            Content(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}. q quits.")
-        )
+        self._show_view(self.view)
         self.update()
         self.call_after_refresh(self._start)
 
@@ -137,13 +140,13 @@ class MainScreen(Screen[None]):
         view = run_view(self.transport, self.options)
         loaded = self.timeline.header is not None
         self.set_class(not loaded, "-loading")
-        self.query_one("#status-run", StatusLine).show(run_fields(view))
-        self.query_one("#status-rates", StatusLine).show(rate_fields(self.timeline.rates) if loaded else ())
+        self.status_run.show(run_fields(view))
+        self.status_rates.show(rate_fields(self.timeline.rates) if loaded else ())
         if not loaded:
-            self.query_one(LoadingPanel).show(pair_names(view.draft, view.target)[0], self.timeline.progress)
-        self.query_one("#prompt-name", Aside).show(self._prompt_name())
+            self.loading_panel.show(pair_names(view.draft, view.target)[0], self.timeline.progress)
+        self.prompt_name.show(self._prompt_name())
         shown = hints(self.transport)
-        self.query_one(KeyBar).show([(hint, tuple(map(self.works, hint.actions))) for hint in shown])
+        self.key_bar.show([(hint, tuple(map(self.works, hint.actions))) for hint in shown])
 
     def _prompt_name(self) -> str:
         prompts = self.options.prompts
@@ -160,14 +163,14 @@ class MainScreen(Screen[None]):
             if message not in self._told:
                 self._told.add(message)
                 self.notify(literal(message), markup=False)
-        self.query_one(Banner).show(self.timeline.permanent)
+        self.banner.show(self.timeline.permanent)
         failed = self.timeline.failed
         if failed is not self._failed:
             self._failed = failed
             if failed is None:
-                self._failure.close()
+                self.failure.close()
             else:
-                self._failure.show(failed.message, self.options.log_tail(LOG_LINES), rounds=self.timeline.total)
+                self.failure.show(failed.message, self.options.log_tail(LOG_LINES), rounds=self.timeline.total)
 
     def _keep_playing(self) -> None:
         if self.transport.mode != "playing":
@@ -192,7 +195,7 @@ class MainScreen(Screen[None]):
     def works(self, action: str) -> bool:
         match action:
             case "close":
-                return self._failure.is_open
+                return self.failure.is_open
             case "save":
                 return self.app.trace_path is not None
             case "prompt":
@@ -282,11 +285,11 @@ class MainScreen(Screen[None]):
 
     def action_view(self) -> None:
         views = WIDE_VIEWS if self.has_class("-wide") else NARROW_VIEWS
-        current = self._view if self._view in views else views[0]
+        current = self.view if self.view in views else views[0]
         self._show_view(views[(views.index(current) + 1) % len(views)])
 
     def _show_view(self, name: str) -> None:
-        self._view = name
+        self.view = name
         for each in WIDE_VIEWS:
             self.set_class(each == name, f"-view-{each}")
         self.call_after_refresh(self.plots.update)
@@ -306,7 +309,7 @@ class MainScreen(Screen[None]):
         self.app.push_screen(HelpScreen())
 
     def action_close(self) -> None:
-        self._failure.close()
+        self.failure.close()
         self.update()
 
     def action_quit(self) -> None:

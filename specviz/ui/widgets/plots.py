@@ -8,31 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from rich.style import Style
-from textual.content import Content
-from textual.strip import Strip
-from textual.widget import Widget
 from textual_plotext import Plot
 
-from specviz.stats import Rates, Series
-from specviz.ui.glyphs import Glyphs, glyphs, panel_css
-from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, defined, round_ticks
-from specviz.ui.widgets.drawing import Part, strip_of
+from specviz.stats import Rates
+from specviz.ui.glyphs import Glyphs, panel_css
+from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, round_ticks
+from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.numbers import fixed, prob
+from specviz.ui.widgets.rounds_plot import AXIS_ROWS, RoundsPlot, any_defined
 
-LEAST_ROUNDS = 10
-"""Rounds the x axis has room for from the start."""
-POINT_EVERY = 4
-_AXIS_ROWS = 2
-_LEAST_CANVAS = (4, 2)
-_LEAST_ROWS_FOR_KEY = 7
 _ASCII_AXES = str.maketrans("┤├┼│└┘┬┴─", "+++|++++-")
 
 
 def paint(grid: Grid, layers: Sequence[Layer], y_ticks: Mapping[str, float], glyphs: Glyphs) -> list[list[Part]]:
     """The chart as lines of (text, style) from the top; the style of axes is "axis"."""
     label = max(len(text) for text in y_ticks)
-    width, height = grid.columns + label + 1, grid.rows + _AXIS_ROWS
+    width, height = grid.columns + label + 1, grid.rows + AXIS_ROWS
     last_x, last_y = grid.columns * DOTS_X - 1, grid.rows * DOTS_Y - 1
     plot: Any = Plot()
     plot.plotsize(width, height)
@@ -75,106 +66,6 @@ def _lines(
     return lines
 
 
-class _RoundsPlot(Widget):
-    """A chart over rounds, drawn only when what it shows, its size or the theme has changed."""
-
-    ALLOW_SELECT = False
-    PLACEHOLDER: ClassVar[str]
-
-    def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id, classes=classes)
-        self._glyphs = glyphs(ascii)
-        self._series: Series | None = None
-        self._rates: Rates | None = None
-        self._shown = 0
-        self._strips: list[Strip] | None = None
-        self._drawn_size = (0, 0)
-        self.set_class(ascii, "-ascii")
-
-    def show(self, series: Series, rates: Rates, *, shown: int) -> None:
-        """Show the values up to round ``shown``; the title names the numbers of ``rates``."""
-        title = self._title(rates)
-        if self._rates is None or title != self._title(self._rates):
-            self.border_title = Content(title)
-        if shown == self._shown and series == self._series and self._depth(rates) == self._depth(self._rates):
-            self._rates = rates
-            return
-        self._series, self._rates, self._shown = series, rates, shown
-        self._strips = None
-        self.refresh()
-
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._strips = None
-
-    def render_line(self, y: int) -> Strip:
-        size = self.content_size.width, self.content_size.height
-        if self._strips is None or self._drawn_size != size:
-            self._strips = self._draw(*size)
-            self._drawn_size = size
-        return self._strips[y] if y < len(self._strips) else Strip.blank(size[0], self.rich_style)
-
-    def _draw(self, width: int, height: int) -> list[Strip]:
-        base = self.rich_style
-        key = self._key() if height >= _LEAST_ROWS_FOR_KEY else []
-        columns, rows = width - self._label_width() - 1, height - _AXIS_ROWS - bool(key)
-        if not self._drawable():
-            lines: list[list[Part]] = [[(self.PLACEHOLDER, "axis")]]
-        elif columns < _LEAST_CANVAS[0] or rows < _LEAST_CANVAS[1]:
-            lines = [[(self._small(), "axis")]]
-        else:
-            lines = self._chart(columns, rows)
-            if key:
-                lines.append(key)
-        return [strip_of([(text, self._style(name)) for text, name in parts], width, base) for parts in lines]
-
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"plot--{name}", partial=True)
-
-    def _upto(self, values: Sequence[float | None]) -> Sequence[float | None]:
-        return values[: self._shown]
-
-    def _rounds(self) -> int:
-        return max(LEAST_ROUNDS, self._shown)
-
-    def _depth(self, rates: Rates | None) -> int:
-        return len(rates.per_position) if rates else 0
-
-    def _line(
-        self, grid: Grid, style: str, values: Sequence[float | None], starts: Sequence[int], *, ascii: str
-    ) -> Layer:
-        """A line of braille dots; in ASCII of whole cells."""
-        dots = grid.line(self._upto(values), starts)
-        if self._glyphs.ascii:
-            return Layer(style, ascii, sorted({(x // DOTS_X, y // DOTS_Y) for x, y in dots}))
-        return Layer(style, "braille", dots, fine=True)
-
-    def _points(self, grid: Grid, style: str, values: Sequence[float | None], starts: Sequence[int]) -> Layer:
-        """A marker every few columns, which leaves a line beneath it visible."""
-        columns = range(POINT_EVERY - 1, grid.columns, POINT_EVERY)
-        if self._glyphs.ascii:
-            return Layer(style, self._glyphs.point, grid.marks(self._upto(values), starts, columns))
-        return Layer(style, "braille", grid.blobs(self._upto(values), starts, columns), fine=True)
-
-    def _title(self, rates: Rates) -> str:
-        raise NotImplementedError
-
-    def _key(self) -> list[Part]:
-        raise NotImplementedError
-
-    def _label_width(self) -> int:
-        raise NotImplementedError
-
-    def _drawable(self) -> bool:
-        raise NotImplementedError
-
-    def _small(self) -> str:
-        raise NotImplementedError
-
-    def _chart(self, columns: int, rows: int) -> list[list[Part]]:
-        raise NotImplementedError
-
-
 def dashed(layer: Layer, *, above: Layer) -> Layer:
     """``layer`` in dashes two cells long, one where it would cover ``above``."""
 
@@ -190,15 +81,7 @@ def dashed(layer: Layer, *, above: Layer) -> Layer:
     return replace(layer, points=kept)
 
 
-def _any(values: Sequence[float | None]) -> bool:
-    return any(defined(value) is not None for value in values)
-
-
-def _since(first: int) -> str:
-    return f"   since round {first}" if first > 1 else ""
-
-
-class AlphaPlot(_RoundsPlot):
+class AlphaPlot(RoundsPlot):
     """Running acceptance: α tested with its 95 % band, α overlap; the y axis is always 0 to 1."""
 
     PLACEHOLDER = "no draft tested yet"
@@ -221,10 +104,10 @@ class AlphaPlot(_RoundsPlot):
     """
     )
 
-    def _title(self, rates: Rates) -> str:
+    def _title(self, rates: Rates) -> tuple[str, int]:
         none = self._glyphs.none
         tested, overlap = prob(rates.alpha_tested, none=none), prob(rates.alpha_overlap, none=none)
-        return f"{self._glyphs.alpha}  tested {tested}   overlap {overlap}{_since(rates.first)}"
+        return f"{self._glyphs.alpha}  tested {tested}   overlap {overlap}", rates.first
 
     def _key(self) -> list[Part]:
         glyphs = self._glyphs
@@ -242,7 +125,9 @@ class AlphaPlot(_RoundsPlot):
 
     def _drawable(self) -> bool:
         series = self._series
-        return series is not None and (_any(self._upto(series.alpha_tested)) or _any(self._upto(series.alpha_overlap)))
+        return series is not None and (
+            any_defined(self._upto(series.alpha_tested)) or any_defined(self._upto(series.alpha_overlap))
+        )
 
     def _small(self) -> str:
         return prob(self._rates.alpha_tested) if self._rates else ""
@@ -263,7 +148,7 @@ class AlphaPlot(_RoundsPlot):
         return paint(grid, layers, ticks, glyphs)
 
 
-class TokensPlot(_RoundsPlot):
+class TokensPlot(RoundsPlot):
     """Running tokens/round against the formula at both alphas; the y axis is always 1 to K+1."""
 
     PLACEHOLDER = "no round yet"
@@ -288,11 +173,11 @@ class TokensPlot(_RoundsPlot):
     """
     )
 
-    def _title(self, rates: Rates) -> str:
+    def _title(self, rates: Rates) -> tuple[str, int]:
         none = self._glyphs.none
         formulas = f"{fixed(rates.formula_at_tested, 2, none)} | {fixed(rates.formula_at_overlap, 2, none)}"
         measured = fixed(rates.tokens_per_round, 2, none)
-        return f"tokens/round {measured}   formula {formulas}{_since(rates.tokens_per_round_first)}"
+        return f"tokens/round {measured}   formula {formulas}", rates.tokens_per_round_first
 
     def _key(self) -> list[Part]:
         glyphs = self._glyphs
@@ -313,7 +198,7 @@ class TokensPlot(_RoundsPlot):
         return max(2, longest, self._depth(self._rates) + 1)
 
     def _drawable(self) -> bool:
-        return self._series is not None and _any(self._upto(self._series.tokens_per_round))
+        return self._series is not None and any_defined(self._upto(self._series.tokens_per_round))
 
     def _small(self) -> str:
         return fixed(self._rates.tokens_per_round, 2) if self._rates else ""

@@ -3,13 +3,13 @@
 from typing import ClassVar
 
 from rich.style import Style
-from textual.content import Content
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from specviz.stats import PositionRate, Rates
 from specviz.ui.glyphs import Glyphs, glyphs, panel_css
+from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.drawing import Part, bar, fit, strip_of
 from specviz.ui.widgets.numbers import prob
 
@@ -55,7 +55,7 @@ def _counts(part: int, whole: int) -> str:
     return f"{part}/{whole}"
 
 
-class PositionsPanel(ScrollView, can_focus=False):
+class PositionsPanel(Bordered, ScrollView, can_focus=False):
     """A row a draft position, as many as the largest K seen."""
 
     ALLOW_SELECT = False
@@ -76,8 +76,8 @@ class PositionsPanel(ScrollView, can_focus=False):
         self._rates: Rates | None = None
         self._depth = 0
         self._strips: tuple[int, list[Strip]] | None = None
-        self.border_title = Content("acceptance by position")
         self.set_class(ascii, "-ascii")
+        self.entitle("acceptance by position")
 
     def show(self, rates: Rates) -> None:
         if self._rates is not None and rates.per_position == self._rates.per_position:

@@ -5,14 +5,13 @@ from typing import ClassVar
 
 from rich.style import Style
 from textual import events
-from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from specviz.events import End, Round
 from specviz.tokens import width as cells
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.drawing import Part, strip_of
 from specviz.ui.widgets.round_table import Columns, RoundTable
 from specviz.ui.widgets.sentences import default_row, ending, explain, timing, title
@@ -22,7 +21,7 @@ _NOTE_LINES = 2
 _MOST_NOTE_LINES = 4
 
 
-class RoundPanel(Widget):
+class RoundPanel(Bordered):
     """The table of a round, the sentence about the chosen row, the times.
 
     Rows stand still: one is reserved for every position of the largest K seen and one for the last token.
@@ -66,16 +65,17 @@ class RoundPanel(Widget):
         self._top = 0
         self._rows: list[int | None] = []
         self._strips: list[Strip] | None = None
-        self.border_title = Content("Round")
         self.set_class(ascii, "-ascii")
+        self.entitle("Round")
 
     def show(self, round: Round | None, *, row: int | None = None, max_k: int = 0, end: End | None = None) -> None:
         """Show ``round`` with ``row`` chosen; None: the row worth explaining. ``max_k``: the rows to reserve."""
         self._round = round
         self._row = row if row is not None or round is None else default_row(round)
         self._max_k = max(max_k, round.k if round else 0)
-        self.border_title = Content(title(round, self._glyphs) if round else "Round")
-        self.border_subtitle = Content(ending(end, self._glyphs)) if end else None
+        self.entitle(
+            title(round, self._glyphs) if round else "Round", ending(end, self._glyphs) if end and round else ""
+        )
         self._strips = None
         self.refresh()
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from specviz.events import Drafted, Round
+from specviz.events import Drafted, Emitted, Round
 from specviz.tokens import clip, visible, width
 from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.drawing import Part, fit, accept_bar
+from specviz.ui.widgets.drawing import Part, accept_bar, fit
 from specviz.ui.widgets.numbers import prob, ratio, told_apart
 from specviz.ui.widgets.sentences import PLAIN, greedy, last_token
 
@@ -63,6 +63,16 @@ class Columns:
     def numbers(self) -> int:
         """Cells of the columns q, p and p/q with their gaps."""
         return sum(cells + 1 for cells in (self.q, self.p, self.ratio) if cells)
+
+    @property
+    def before_test(self) -> int:
+        """Cells between p and the bar, or the test where there is no bar."""
+        return (self.ratio + 1 if self.ratio else 0) + (self.overlap + 2 if self.overlap else 0) + 1 + bool(self.bar)
+
+    @property
+    def behind_p(self) -> int:
+        """Cells from p to the end of the test."""
+        return self.before_test + (self.bar + 1 if self.bar else 0) + self.test
 
 
 class RoundTable:
@@ -157,23 +167,21 @@ class RoundTable:
             return
         yield from self._lead(None, last.origin, chosen, last.bytes)
         raw = last.raw if greedy(round) else None
-        yield self._numbers(glyphs.none, prob(raw.p if raw else last.p), ""), "text"
-        origin, columns = self._origin(round), self.columns
-        under_test = columns.overlap + 2 if columns.overlap and len(origin) <= columns.bar + columns.test else 0
-        yield " " * under_test + ("  " if columns.bar else " ") + origin, f"mark:{last.origin}"
+        columns = self.columns
+        numbers = ((glyphs.none, columns.q), (prob(raw.p if raw else last.p), columns.p))
+        yield "".join(f" {text:>{cells}}" for text, cells in numbers if cells), "text"
+        origins = self._origins(round, last)
+        origin = next((form for form in origins if len(form) < columns.behind_p), origins[-1])
+        yield " " * max(1, min(columns.before_test, columns.behind_p - len(origin))) + origin, f"mark:{last.origin}"
 
-    def _origin(self, round: Round) -> str:
-        last = last_token(round)
-        if last is None:
-            return ""
+    def _origins(self, round: Round, last: Emitted) -> tuple[str, str]:
+        """Where the last token came from, at length and in short."""
         if last.origin == "resampled":
-            where = f"replaces {round.n_accepted + 1}"
-            return (
-                f"{where}, greedy" if greedy(round) else f"{where}, residual {prob(last.residual, 2, self.glyphs.none)}"
-            )
+            how = "greedy" if greedy(round) else f"residual {prob(last.residual, 2, self.glyphs.none)}"
+            return f"replaces {round.n_accepted + 1}, {how}", how
         if last.origin == "bonus":
-            return "bonus from p" if round.k == 1 else f"bonus: all {round.k} accepted"
-        return f"plain: {PLAIN[round.plain_reason]}" if round.plain_reason else "plain"
+            return ("bonus from p" if round.k == 1 else f"bonus: all {round.k} accepted"), "bonus"
+        return (f"plain: {PLAIN[round.plain_reason]}" if round.plain_reason else "plain"), "plain"
 
     def _short(self, data: bytes) -> str:
         return clip(visible(data, ascii=self.glyphs.ascii), 12, ascii=self.glyphs.ascii)

@@ -5,7 +5,6 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -13,6 +12,7 @@ from textual.strip import Strip
 
 from specviz.events import End, Prompt, Round
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.flow import Span, nearest
 from specviz.ui.widgets.sentences import ending
 from specviz.ui.widgets.story import Story
@@ -23,7 +23,7 @@ _PLAIN = Style(strike=False, underline=False, italic=False)
 _CURSOR = Style(reverse=True, bold=True)
 
 
-class TextPanel(ScrollView, can_focus=False):
+class TextPanel(Bordered, ScrollView, can_focus=False):
     """The text as of one round; it follows the end unless scrolled away from it."""
 
     ALLOW_SELECT = False
@@ -55,9 +55,12 @@ class TextPanel(ScrollView, can_focus=False):
         self._story = Story(Prompt("", ()), frozenset(), self._glyphs, 1)
         self._row: int | None = None
         self._end: End | None = None
+        self._following = True
+        self._placing = False
+        self._laid_out_height = 0
         self._styles: dict[tuple[str, str, bool, bool], Style] = {}
-        self.border_title = Content("Text")
         self.set_class(ascii, "-ascii")
+        self.entitle("Text")
 
     def start(self, prompt: Prompt, special_ids: frozenset[int] = frozenset()) -> None:
         """Begin a run: forget what was shown, show the prompt."""
@@ -108,9 +111,10 @@ class TextPanel(ScrollView, can_focus=False):
     def _height(self) -> int:
         return max(1, self.scrollable_content_region.height)
 
-    @property
-    def _following(self) -> bool:
-        return self.scroll_offset.y >= self._story.count - self._height
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if not self._placing and self._height == self._laid_out_height:
+            self._following = self.scroll_offset.y >= self._story.count - self._height
 
     def _update(self, first: int, *, following: bool) -> None:
         story = self._story
@@ -119,15 +123,10 @@ class TextPanel(ScrollView, can_focus=False):
         if room != before:
             self.virtual_size = Size(self._width, room)
         at_end = self._end is not None and story.shown == len(story.rounds)
-        subtitle = ending(self._end, self._glyphs) if self._end and at_end else None
-        if subtitle != self._subtitle:
-            self._subtitle = subtitle
-            self.border_subtitle = Content(subtitle) if subtitle else None
+        self.entitle("Text", ending(self._end, self._glyphs) if self._end and at_end else "")
         if following:
             self._bring_into_view()
         self.refresh_lines(first, max(before, count) - first + 1)
-
-    _subtitle: str | None = None
 
     def _bring_into_view(self) -> None:
         """Show the end of the text, or as near to it as the cursor allows."""
@@ -136,18 +135,17 @@ class TextPanel(ScrollView, can_focus=False):
         cursor = self._story.find(self._story.shown, self._row) if self._row is not None else None
         if cursor is not None:
             y = max(min(y, cursor[0]), cursor[0] - height + 1)
-        if y != self.scroll_offset.y:
-            self.scroll_to(y=y, animate=False, immediate=True, force=True)
+        self._following = self._placing = True
+        self.scroll_to(y=y, animate=False, immediate=True, force=True)
+        self._placing = False
 
     def on_resize(self) -> None:
+        self._laid_out_height = self._height
         if self._width != self._story.width:
-            following = self._following
             shown = self._story.shown
             self._story.wrap(self._width)
             self._story.look(shown, self._row)
-            self._update(0, following=following)
-        elif self._row is not None:
-            self._bring_into_view()
+        self._update(0, following=self._following)
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)

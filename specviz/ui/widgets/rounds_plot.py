@@ -1,0 +1,125 @@
+"""A chart over rounds as a widget: when it draws, how it is sampled, what it says when it cannot."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from textual.strip import Strip
+
+from specviz.stats import Rates, Series
+from specviz.ui.glyphs import glyphs
+from specviz.ui.widgets.bordered import Bordered
+from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, defined
+from specviz.ui.widgets.drawing import Part, strip_of
+
+LEAST_ROUNDS = 10
+"""Rounds the x axis has room for from the start."""
+AXIS_ROWS = 2
+"""Rows of the x axis: its line and its labels."""
+_POINT_EVERY = 4
+_LEAST_CANVAS = (4, 2)
+_LEAST_ROWS_FOR_KEY = 7
+
+
+class RoundsPlot(Bordered):
+    """A chart over rounds, drawn only when what it shows, its size or the theme has changed."""
+
+    ALLOW_SELECT = False
+    PLACEHOLDER: ClassVar[str]
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
+        super().__init__(id=id, classes=classes)
+        self._glyphs = glyphs(ascii)
+        self._series: Series | None = None
+        self._rates: Rates | None = None
+        self._shown = 0
+        self._strips: list[Strip] | None = None
+        self._drawn_size = (0, 0)
+        self.set_class(ascii, "-ascii")
+
+    def show(self, series: Series, rates: Rates, *, shown: int) -> None:
+        """Show the values up to round ``shown``; the title names the numbers of ``rates``."""
+        title, first = self._title(rates)
+        self.entitle(title, f"since round {first}" if first > 1 else "")
+        if shown == self._shown and series == self._series and self._depth(rates) == self._depth(self._rates):
+            self._rates = rates
+            return
+        self._series, self._rates, self._shown = series, rates, shown
+        self._strips = None
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips = None
+
+    def render_line(self, y: int) -> Strip:
+        size = self.content_size.width, self.content_size.height
+        if self._strips is None or self._drawn_size != size:
+            self._strips = self._draw(*size)
+            self._drawn_size = size
+        return self._strips[y] if y < len(self._strips) else Strip.blank(size[0], self.rich_style)
+
+    def _draw(self, width: int, height: int) -> list[Strip]:
+        base = self.rich_style
+        key = self._key() if height >= _LEAST_ROWS_FOR_KEY else []
+        columns, rows = width - self._label_width() - 1, height - AXIS_ROWS - bool(key)
+        if not self._drawable():
+            lines: list[list[Part]] = [[(self.PLACEHOLDER, "axis")]]
+        elif columns < _LEAST_CANVAS[0] or rows < _LEAST_CANVAS[1]:
+            lines = [[(self._small(), "axis")]]
+        else:
+            lines = self._chart(columns, rows)
+            if key:
+                lines.append(key)
+        return [strip_of([(text, self._style(name)) for text, name in parts], width, base) for parts in lines]
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"plot--{name}", partial=True)
+
+    def _upto(self, values: Sequence[float | None]) -> Sequence[float | None]:
+        return values[: self._shown]
+
+    def _rounds(self) -> int:
+        return max(LEAST_ROUNDS, self._shown)
+
+    def _depth(self, rates: Rates | None) -> int:
+        return len(rates.per_position) if rates else 0
+
+    def _line(
+        self, grid: Grid, style: str, values: Sequence[float | None], starts: Sequence[int], *, ascii: str
+    ) -> Layer:
+        """A line of braille dots; in ASCII of whole cells."""
+        dots = grid.line(self._upto(values), starts)
+        if self._glyphs.ascii:
+            return Layer(style, ascii, sorted({(x // DOTS_X, y // DOTS_Y) for x, y in dots}))
+        return Layer(style, "braille", dots, fine=True)
+
+    def _points(self, grid: Grid, style: str, values: Sequence[float | None], starts: Sequence[int]) -> Layer:
+        """A marker every few columns, which leaves a line beneath it visible."""
+        columns = range(_POINT_EVERY - 1, grid.columns, _POINT_EVERY)
+        if self._glyphs.ascii:
+            return Layer(style, self._glyphs.point, grid.marks(self._upto(values), starts, columns))
+        return Layer(style, "braille", grid.blobs(self._upto(values), starts, columns), fine=True)
+
+    def _title(self, rates: Rates) -> tuple[str, int]:
+        """The numbers, and the first round they count."""
+        raise NotImplementedError
+
+    def _key(self) -> list[Part]:
+        raise NotImplementedError
+
+    def _label_width(self) -> int:
+        raise NotImplementedError
+
+    def _drawable(self) -> bool:
+        raise NotImplementedError
+
+    def _small(self) -> str:
+        raise NotImplementedError
+
+    def _chart(self, columns: int, rows: int) -> list[list[Part]]:
+        raise NotImplementedError
+
+
+def any_defined(values: Sequence[float | None]) -> bool:
+    return any(defined(value) is not None for value in values)

@@ -1,0 +1,151 @@
+"""One round, decided for thousands of seeds behind the same text: what comes out, against what the target says.
+
+At a fixed text p and q are fixed, so the models are asked once for every block that is ever drafted. Drafting,
+deciding and the uniforms are the real ones, every time.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import sqrt
+from typing import Protocol
+
+import numpy as np
+import torch
+from scipy.stats import chi2
+from torch import Tensor
+
+from specviz.decoder import deciding, sampling
+from specviz.decoder.models import CausalModel
+from specviz.decoder.uniforms import Uniforms
+from specviz.events import Settings
+
+Decide = Callable[..., deciding.Decision]
+
+
+class Place(Protocol):
+    """A text, and what both models say behind it."""
+
+    def q(self, drafted: tuple[int, ...]) -> Tensor:
+        """The draft's distribution [V] behind the text and ``drafted``."""
+        ...
+
+    def block(self, drafted: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+        """p [K + 1, V] and q [K, V] of a whole block."""
+        ...
+
+
+class Known:
+    """The same given p and q [V] everywhere."""
+
+    def __init__(self, p: Sequence[float], q: Sequence[float], k: int) -> None:
+        self._p, self._q = torch.tensor(p).repeat(k + 1, 1), torch.tensor(q).repeat(k, 1)
+
+    def q(self, drafted: tuple[int, ...]) -> Tensor:
+        return self._q[0]
+
+    def block(self, drafted: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+        return self._p, self._q
+
+
+class Behind:
+    """Two models behind the text ``ids``."""
+
+    def __init__(self, target: CausalModel, draft: CausalModel, ids: Sequence[int], settings: Settings) -> None:
+        self._models = target, draft
+        self._ids = list(ids)
+        self._settings = settings
+        for model in self._models:
+            model.reset()
+            model.prefill(self._ids[:-1])
+        self.q = cache(self._q)
+        self.block = cache(self._block)
+
+    def _scores(self, model: CausalModel, drafted: tuple[int, ...], keep: int) -> Tensor:
+        scores = model.feed([self._ids[-1], *drafted], keep)
+        model.roll_back_to(len(self._ids) - 1)
+        return scores
+
+    def _q(self, drafted: tuple[int, ...]) -> Tensor:
+        s = self._settings
+        return sampling.process(self._scores(self._models[1], drafted, 1), s.draft_temperature, s.top_k, s.top_p)[0]
+
+    def _block(self, drafted: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+        s = self._settings
+        scores = self._scores(self._models[0], drafted, len(drafted) + 1)
+        q = torch.stack([self.q(drafted[:i]) for i in range(len(drafted))])
+        return sampling.process(scores, s.temperature, s.top_k, s.top_p), q
+
+    def raw_q(self, drafted: tuple[int, ...]) -> Tensor:
+        return self._scores(self._models[1], drafted, 1)[0].softmax(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    drafted: tuple[int, ...]
+    n_accepted: int
+    last_id: int
+
+    @property
+    def emitted(self) -> tuple[int, ...]:
+        return (*self.drafted[: self.n_accepted], self.last_id)
+
+
+@torch.inference_mode()
+def repeated(place: Place, k: int, seeds: Iterable[int], decide: Decide = deciding.decide) -> list[Outcome]:
+    """The first round of every seed."""
+    outcomes = []
+    for seed in seeds:
+        uniforms = Uniforms(seed, 1, k)
+        drafted: tuple[int, ...] = ()
+        for i in range(1, k + 1):
+            drafted += (sampling.draw(place.q(drafted), uniforms.draft(i), uniforms.spare).id,)
+        tests = [uniforms.test(i) for i in range(1, k + 1)]
+        decision = decide(*place.block(drafted), drafted, tests, uniforms.last, uniforms.spare)
+        outcomes.append(Outcome(drafted, decision.n_accepted, decision.last_id))
+    return outcomes
+
+
+def p_value(ids: Sequence[int], probs: Tensor) -> float:
+    """Chi-square of the counts of ``ids`` against ``probs`` [V]; cells with an expectation under 5 are one cell.
+
+    0 where an id came out that cannot.
+    """
+    observed = np.bincount(ids, minlength=len(probs)).astype(float)
+    expected = probs.double().numpy() * len(ids)
+    if observed[expected == 0].any():
+        return 0.0
+    small = expected < 5
+    cells = [(o, e) for o, e in zip(observed[~small], expected[~small], strict=True)]
+    if expected[small].sum() >= 5 or observed[small].sum():
+        cells.append((observed[small].sum(), expected[small].sum()))
+    assert len(cells) > 1, "nothing to test"
+    return float(chi2.sf(sum((o - e) ** 2 / e for o, e in cells), len(cells) - 1))
+
+
+def p_values(place: Place, outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """Of the first token; of the second behind the most frequent accepted first; of the bonus behind the most frequent
+    accepted block."""
+    k = len(outcomes[0].drafted)
+    (first, _), = Counter(o.drafted[0] for o in outcomes if o.n_accepted).most_common(1)
+    behind_first = [o for o in outcomes if o.n_accepted and o.drafted[0] == first]
+    (block, _), = Counter(o.drafted for o in outcomes if o.n_accepted == k).most_common(1)
+    behind_block = [o.last_id for o in outcomes if o.n_accepted == k and o.drafted == block]
+    assert min(len(behind_first), len(behind_block)) >= 300, (len(behind_first), len(behind_block))
+    return {
+        "first": p_value([o.emitted[0] for o in outcomes], place.block(block)[0][0]),
+        "second": p_value([o.emitted[1] for o in behind_first], place.block(behind_first[0].drafted)[0][1]),
+        "bonus": p_value(behind_block, place.block(block)[0][k]),
+    }
+
+
+def agreement_z(place: Place, outcomes: Sequence[Outcome]) -> float:
+    """Accepted less its exact chance over the tested positions, in standard deviations."""
+    overlaps = cache(lambda drafted: torch.minimum(*(x[: len(drafted)] for x in place.block(drafted))).sum(-1).tolist())
+    surplus = variance = 0.0
+    for o in outcomes:
+        for i, chance in enumerate(overlaps(o.drafted)[: o.n_accepted + 1]):
+            surplus += (i < o.n_accepted) - chance
+            variance += chance * (1 - chance)
+    return surplus / sqrt(variance)

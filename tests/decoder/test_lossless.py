@@ -1,0 +1,78 @@
+"""What comes out is distributed as the target alone would have it, and the tests that say so can fail."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from specviz.decoder import deciding
+from specviz.decoder.sampling import float64
+from specviz.events import Settings
+from tests.decoder.models import Shelf
+from tests.decoder.repeating import Behind, Decide, Known, agreement_z, p_value, p_values, repeated
+from tests.decoder.running import opened, setting
+
+N = 20_000
+K = 2
+SETTINGS = {
+    "temperature 1": setting(K),
+    "temperature 0.7, top-k": setting(K, 0.7, top_k=12),
+    "top-p": setting(K, 1.0, top_p=0.8),
+}
+PROMPT = "Once upon a time there was a"
+
+
+def tiny(shelf: Shelf, settings: Settings) -> Behind:
+    shape: dict[str, Any] = {"seed": 31, "family": "llama", "spread": 0.35}
+    pair = opened(shelf.random(**shape), shelf.noisy(noise=0.35, **shape)).pair
+    return Behind(pair.target, pair.draft, [3, 5, 8], settings)
+
+
+def bundled(settings: Settings) -> Behind:
+    pair = opened("bundled:target", "bundled:draft").pair
+    ids = pair.facts.target.tokenizer(PROMPT)["input_ids"]
+    return Behind(pair.target, pair.draft, ids, settings)
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+@pytest.mark.parametrize("name", ["tiny", "bundled"])
+def test_the_text_is_the_targets_own(shelf: Shelf, name: str, settings: Settings) -> None:
+    place = tiny(shelf, settings) if name == "tiny" else bundled(settings)
+    outcomes = repeated(place, K, range(N))
+    values = p_values(place, outcomes)
+    assert min(values.values()) > 1e-4, values
+    assert abs(agreement_z(place, outcomes)) < 3.3
+
+
+class RawTested:
+    """A drafter that samples from the processed q and hands over the raw one (C03)."""
+
+    def __init__(self, place: Behind) -> None:
+        self.q = place.q
+        self._place = place
+
+    def block(self, drafted: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+        raw = torch.stack([self._place.raw_q(drafted[:i]) for i in range(len(drafted))])
+        return self._place.block(drafted)[0], raw
+
+
+def test_the_test_sees_a_raw_q_that_was_never_sampled(shelf: Shelf) -> None:
+    place = tiny(shelf, SETTINGS["temperature 0.7, top-k"])
+    outcomes = repeated(RawTested(place), K, range(6_000))
+    assert p_value([o.emitted[0] for o in outcomes], place.block(outcomes[0].drafted)[0][0]) < 1e-6
+
+
+def test_the_test_sees_a_residual_that_is_p(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deciding, "residual", lambda p, q: (float64(p), torch.zeros(len(p), dtype=torch.bool)))
+    place = tiny(shelf, SETTINGS["temperature 1"])
+    assert p_values(place, repeated(place, K, range(6_000)))["first"] < 1e-6
+
+
+def test_the_test_sees_a_uniform_used_twice(shelf: Shelf) -> None:
+    def decide(p: Any, q: Any, drafted: Any, tests: Any, last_u: float, spare: Any) -> deciding.Decision:
+        kept = deciding.decide(p, q, drafted, tests, last_u, spare).n_accepted
+        return deciding.decide(p, q, drafted, tests, tests[kept] if kept < len(tests) else last_u, spare)
+
+    place = tiny(shelf, SETTINGS["temperature 1"])
+    assert p_values(place, repeated(place, K, range(6_000), decide))["first"] < 1e-6
