@@ -26,11 +26,16 @@ class TraceSource:
         self._trace: Trace | None = None
 
     def open(self, emit: Emit) -> None:
-        """Read and check the whole recording. Raises SpecvizError where it is none."""
-        self._trace = read_trace(self.name)
+        """Read and check the whole recording, once. Raises SpecvizError where it is none."""
+        self._trace = self._trace or read_trace(self.name)
         if self._trace.incomplete:
             name = visible(self.name.encode("utf-8", "surrogateescape"))
             emit(Notice(f"The last record of {name} is incomplete and was left out; everything before it is here."))
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds the opened recording has."""
+        return len(self._trace.rounds) if self._trace else 0
 
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]

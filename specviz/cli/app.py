@@ -10,7 +10,6 @@ from specviz.cli.console import say, show
 from specviz.cli.live import DeferredSource
 from specviz.config import RunOptions, RunRequest
 from specviz.errors import SpecvizError
-from specviz.events import Settings
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
 from specviz.runs_folder import new_run_path
@@ -52,7 +51,8 @@ def replay(trace: str, display: AppOptions) -> int:
     require_terminal(f"specviz stats {trace}")
     source = TraceSource(trace)
     source.open(lambda _event: None)
-    return _show(source, replace(display, request=RunRequest("", 0, Settings()), live=False, trace=Path(trace)))
+    at = source.rounds if display.at is None and display.paused else display.at
+    return _show(source, replace(display, live=False, trace=Path(trace), at=at))
 
 
 def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Callable[[], Recorder | None]:

@@ -130,7 +130,7 @@ class AlphaPlot(RoundsPlot):
         )
 
     def _small(self) -> str:
-        return prob(self._rates.alpha_tested) if self._rates else ""
+        return prob(self._rates.alpha_tested, none=self._glyphs.none) if self._rates else ""
 
     def _chart(self, columns: int, rows: int) -> list[list[Part]]:
         series, glyphs = self._series, self._glyphs
@@ -201,7 +201,7 @@ class TokensPlot(RoundsPlot):
         return self._series is not None and any_defined(self._upto(self._series.tokens_per_round))
 
     def _small(self) -> str:
-        return fixed(self._rates.tokens_per_round, 2) if self._rates else ""
+        return fixed(self._rates.tokens_per_round, 2, self._glyphs.none) if self._rates else ""
 
     def _chart(self, columns: int, rows: int) -> list[list[Part]]:
         series, glyphs, high = self._series, self._glyphs, self._high()
