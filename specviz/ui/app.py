@@ -2,18 +2,16 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual.app import App, CSSPathType
+from textual.app import App
 from textual.binding import BindingType
 from textual.filter import DimFilter
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 
-from specviz.events import Failed
 from specviz.session import Session
 from specviz.source import Source
 from specviz.ui import themes
@@ -34,7 +32,9 @@ FLOODED = 1 / 6
 SMOOTH = 1 / 30
 """Least seconds between two paints while rounds pour in, and else: the decoder shares the interpreter with us."""
 FOLDING = 0.04
-"""Seconds of folding events in one go before keys get their turn."""
+BREATH = 0.005
+BATCH = 50
+"""Seconds of folding events in one go, seconds for keys in between, events between two looks at the clock."""
 DIMMED = 0.66
 """How much of a dim text's colour stays: with Textual's one half, dim text on white is hard to read."""
 
@@ -47,10 +47,10 @@ class Wake(Message, bubble=False):
 
 
 class SpecvizApp(App[None]):
-    """Shows one source. ``return_code`` after ``run()`` is the process's exit code; ``farewell()`` what to print then."""
+    """Shows one source. After ``run()``, ``return_code`` is the process's exit code and ``farewell()`` what to print."""
 
     TITLE = "specviz"
-    CSS_PATH: ClassVar[CSSPathType | None] = "specviz.tcss"
+    CSS_PATH = "specviz.tcss"
     BINDINGS: ClassVar[list[BindingType]] = app_bindings()
     COMMANDS = {KeyCommands}  # noqa: RUF012 (Textual types it as a set)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
@@ -61,9 +61,7 @@ class SpecvizApp(App[None]):
         self.timeline = Timeline(follow=options.live)
         self.inbox = Inbox(options.record, self._wake)
         self.session = Session(source, self.inbox.deliver)
-        self.transport = Transport(
-            self.session, self.timeline, options.request, live=options.live, pace=options.pace
-        )
+        self.transport = Transport(self.session, self.timeline, options.request, live=options.live, pace=options.pace)
         self._started = False
         self._next_paint = 0.0
         self._drain_timer: Timer | None = None
@@ -137,8 +135,8 @@ class SpecvizApp(App[None]):
         return self.inbox.path or self.options.trace
 
     def farewell(self) -> str:
-        """For the normal screen, when the app has left it: the run in numbers and how to see it again."""
-        return farewell(self.timeline.stats, self.trace_path)
+        """For the normal screen, when the app has left it: what went wrong, the run in numbers, how to see it again."""
+        return farewell(self.timeline.stats, self.trace_path, crash=self._exception)
 
     def say(self, message: str, *, error: bool = False) -> None:
         """A notification of literal text."""
@@ -161,24 +159,15 @@ class SpecvizApp(App[None]):
 
     def _drain(self) -> None:
         self._drain_timer = None
-        failed = self.timeline.failed
-        for run_id, event in self._arrived():
-            self.transport.accept(run_id, event)
-        now = time.monotonic()
-        if now >= self._next_paint:
-            self._next_paint = now + (FLOODED if self.transport.flooding else SMOOTH)
-            self.main.update()
-        if len(self.inbox):
-            self._drain_timer = self.set_timer(max(0.005, self._next_paint - now if not failed else 0), self._drain)
-
-    def _arrived(self) -> Iterator[tuple[int, Any]]:
         until = time.monotonic() + FOLDING
-        while time.monotonic() < until:
-            arrived = list(self.inbox.drain(50))
-            if not arrived:
-                return
-            yield from arrived
-
-    @property
-    def failed(self) -> Failed | None:
-        return self.timeline.failed
+        while len(self.inbox) and time.monotonic() < until:
+            for run_id, event in self.inbox.drain(BATCH):
+                self.transport.accept(run_id, event)
+        wait = self._next_paint - time.monotonic()
+        if wait <= 0:
+            self.main.update()
+            self._next_paint = time.monotonic() + (FLOODED if self.transport.flooding else SMOOTH)
+        if len(self.inbox):
+            self._drain_timer = self.set_timer(BREATH, self._drain)
+        elif wait > 0:
+            self._drain_timer = self.set_timer(wait, self._drain)

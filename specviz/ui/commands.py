@@ -1,8 +1,8 @@
 """The command palette: every key of the table by name, and the prepared prompts."""
 
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -46,5 +46,5 @@ class KeyCommands(Provider):
             if (score := matcher.match(command.name)) > 0:
                 yield Hit(score, Text(command.name), self._run(command), text=command.name, help=command.help)
 
-    def _run(self, command: Command) -> "partial[object]":
+    def _run(self, command: Command) -> "partial[Coroutine[Any, Any, bool]]":
         return partial(self._app.run_action, command.action, self._app.main)

@@ -1,16 +1,24 @@
 """What is left on the normal screen when the app has gone."""
 
 import shlex
+import traceback
 from pathlib import Path
 
 from specviz.stats import RunStats
+from specviz.tokens import safe_terminal_text
 from specviz.ui.literal import literal
 from specviz.ui.status import number, rate
 
 
-def farewell(stats: RunStats, path: Path | None) -> str:
-    """The whole run in a line, and the command that shows it again; empty where there is nothing to say."""
+def farewell(stats: RunStats, path: Path | None, *, crash: BaseException | None = None) -> str:
+    """The whole run in a line, and the command that shows it again; empty where there is nothing to say.
+
+    ``crash`` is an error of the app's own: it comes first, with the place it happened.
+    """
     lines = []
+    if crash is not None:
+        lines.append(safe_terminal_text("".join(traceback.format_exception(crash))).rstrip())
+        lines.append(f"specviz stopped on an error of its own: {literal(f'{type(crash).__name__}: {crash}')}")
     rates = stats.whole()
     if rates.rounds:
         pooled = ", over all settings" if stats.on_screen().first > 1 else ""

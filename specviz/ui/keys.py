@@ -10,7 +10,7 @@ GROUPS = ("Run", "Rounds and tokens", "Next run", "Screen", "Leave")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An action of the main screen: ``id`` is its name, ``keys`` Textual's names, ``shown`` what is printed on the key."""
+    """An action: ``id`` is its name, ``keys`` are Textual's names of its keys, ``shown`` what is printed on them."""
 
     id: str
     keys: tuple[str, ...]
@@ -32,7 +32,7 @@ class Key:
 
 
 KEYS: tuple[Key, ...] = (
-    Key("toggle", ("space",), "space", "run / pause", "Run or pause; behind the end, play what was recorded", "Run"),
+    Key("play", ("space",), "space", "run / pause", "Run or pause; behind the end, play what was recorded", "Run"),
     Key("forward", ("n",), "n", "next round", "One round forward: recorded if there is one, else sampled", "Run"),
     Key("slower", ("left_parenthesis",), "(", "slower", "Wait longer between rounds (never part of a time)", "Run"),
     Key("faster", ("right_parenthesis",), ")", "faster", "Wait less between rounds, down to full speed", "Run"),
@@ -64,9 +64,7 @@ KEYS: tuple[Key, ...] = (
     Key("again", ("r",), "r", "run again", "The same prompt and seed from the start", "Next run"),
     Key("reseed", ("R",), "R", "new seed", "The same prompt with the next seed", "Next run"),
     Key("edit", ("e",), "e", "edit prompt", "Write another prompt and run it", "Next run"),
-    Key(
-        "prompt", tuple("123456789"), "1…9", "prepared prompt", "Run one of the prompts brought along", "Next run"
-    ),
+    Key("prompt", tuple("123456789"), "1…9", "prepared prompt", "Run one of the prompts brought along", "Next run"),
     Key("view", ("v",), "v", "next view", "Change what shares the screen: text and round, plots", "Screen"),
     Key("theme", ("t",), "t", "next theme", "Dark, light, or one of your own", "Screen"),
     Key("save", ("S",), "S", "save trace", "Save a copy of this run's trace; nothing is overwritten", "Screen"),

@@ -13,7 +13,6 @@ from specviz.events import Progress, Stage
 from specviz.ui.keys import Hint
 from specviz.ui.literal import in_ascii, literal, literal_lines
 from specviz.ui.status import STAGES, Field, spaced
-from specviz.tokens import width
 
 
 class StatusLine(Widget):
@@ -56,9 +55,7 @@ class StatusLine(Widget):
 
     def render(self) -> Content:
         runs = spaced(self._fields, self.content_size.width)
-        return Content.assemble(
-            *((text, self.get_visual_style(f"tone--{tone}", partial=True)) for text, tone in runs)
-        )
+        return Content.assemble(*((text, self.get_visual_style(f"tone--{tone}", partial=True)) for text, tone in runs))
 
 
 class KeyBar(Widget):
@@ -97,9 +94,7 @@ class KeyBar(Widget):
         return Content("  ").join(pieces)
 
     def _piece(self, hint: Hint, states: tuple[bool, ...]) -> Content:
-        key, label, off = (
-            self.get_visual_style(f"key--{name}", partial=True) for name in ("key", "label", "off")
-        )
+        key, label, off = (self.get_visual_style(f"key--{name}", partial=True) for name in ("key", "label", "off"))
         parts: list[tuple[str, Style]] = []
         for shown, action, works in zip(hint.shown, hint.actions, states, strict=True):
             if parts:
@@ -155,7 +150,9 @@ class LoadingPanel(Static):
             if index < at:
                 lines.append(Content.assemble(("✓ ", "$success"), STAGES[stage]))
             elif index == at and progress:
-                lines.append(Content.assemble(("› ", "$accent"), (STAGES[stage], "bold"), "  ", _amount(progress, self.BAR)))
+                lines.append(
+                    Content.assemble(("› ", "$accent"), (STAGES[stage], "bold"), "  ", _amount(progress, self.BAR))
+                )
             else:
                 lines.append(Content.assemble(("· ", "$secondary"), (STAGES[stage], "$secondary")))
         longest = max(line.cell_length for line in lines)

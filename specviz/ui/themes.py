@@ -106,12 +106,12 @@ def wrong_color(value: object) -> str | None:
     except ColorParseError:
         color = None
     if color is None or color.a < 1 or color.ansi is not None:
-        return f"{value!r} is not a colour such as \"#56b4e9\""
+        return f'{value!r} is not a colour such as "#56b4e9"'
     return None
 
 
 def to_theme(data: Mapping[str, Any]) -> Theme:
-    colors: dict[str, str] = dict(data["colors"])
+    colors: dict[str, Any] = dict(data["colors"])
     border = colors.pop("border")
     return Theme(
         name=data["name"],

@@ -129,7 +129,6 @@ class Timeline:
         return index, (0 if step > 0 else row_count(self.rounds[index - 1]) - 1)
 
 
-
 def warmer(settings: Settings, steps: int) -> Settings:
     """Temperature in steps of 0.1, never below 0; the draft's moves along where it was the same."""
     temperature = max(0.0, min(MAX_TEMPERATURE, round(settings.temperature + steps / 10, 6)))

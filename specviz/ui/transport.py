@@ -156,7 +156,9 @@ class Transport:
             self._change(replace(self.settings, k=self.settings.k + steps))
 
     def can_change_temperature(self, steps: int) -> bool:
-        return self.live and (self.settings.temperature > 0 if steps < 0 else self.settings.temperature < MAX_TEMPERATURE)
+        return self.live and (
+            self.settings.temperature > 0 if steps < 0 else self.settings.temperature < MAX_TEMPERATURE
+        )
 
     def change_temperature(self, steps: int) -> None:
         if self.can_change_temperature(steps):

@@ -43,7 +43,7 @@ def works(action: str, transport: Transport) -> bool:
     """Whether an action on the run can do anything now."""
     timeline = transport.timeline
     match action:
-        case "toggle":
+        case "play":
             return transport.can_toggle
         case "forward":
             return transport.can_step
@@ -74,7 +74,7 @@ def works(action: str, transport: Transport) -> bool:
 
 def hints(transport: Transport) -> tuple[Hint, ...]:
     """What the footer offers: the way on, the way around, then what changes the run."""
-    space = Hint(("toggle",), "run" if transport.mode == "paused" else "pause")
+    space = Hint(("play",), "run" if transport.mode == "paused" else "pause")
     around = (Hint(("forward", "back"), "round"), Hint(("token(-1)", "token(1)"), "token"))
     always = (Hint(("view",), "view"), Hint(("help",), "keys"), Hint(("quit",), "quit"))
     if not transport.timeline.ready:
@@ -82,6 +82,12 @@ def hints(transport: Transport) -> tuple[Hint, ...]:
     if transport.timeline.over and transport.live:
         return (*around, Hint(("again",), "again"), Hint(("reseed",), "new seed"), Hint(("edit",), "prompt"), *always)
     if transport.mode == "running":
-        return (space, *around[:1], Hint(("k(-1)", "k(1)"), "K"), Hint(("temperature(-1)", "temperature(1)"), "T"),
-                Hint(("slower", "faster"), "pace"), *always)
+        return (
+            space,
+            *around[:1],
+            Hint(("k(-1)", "k(1)"), "K"),
+            Hint(("temperature(-1)", "temperature(1)"), "T"),
+            Hint(("slower", "faster"), "pace"),
+            *always,
+        )
     return (space, *around, Hint(("k(-1)", "k(1)"), "K"), Hint(("again",), "again"), *always)

@@ -31,6 +31,10 @@ class Place(Protocol):
         """The draft's distribution [V] behind the text and ``drafted``."""
         ...
 
+    def learn(self, blocks: Iterable[tuple[int, ...]]) -> None:
+        """Ask the target about these blocks."""
+        ...
+
     def block(self, drafted: tuple[int, ...]) -> tuple[Tensor, Tensor]:
         """p [K + 1, V] and q [K, V] of a whole block."""
         ...
@@ -45,40 +49,45 @@ class Known:
     def q(self, drafted: tuple[int, ...]) -> Tensor:
         return self._q[0]
 
+    def learn(self, blocks: Iterable[tuple[int, ...]]) -> None:
+        pass
+
     def block(self, drafted: tuple[int, ...]) -> tuple[Tensor, Tensor]:
         return self._p, self._q
 
 
 class Behind:
-    """Two models behind the text ``ids``."""
+    """Two models behind the text ``ids``; every forward is made once, many blocks at a time."""
 
     def __init__(self, target: CausalModel, draft: CausalModel, ids: Sequence[int], settings: Settings) -> None:
-        self._models = target, draft
+        self._target, self._draft = target, draft
         self._ids = list(ids)
         self._settings = settings
-        for model in self._models:
-            model.reset()
-            model.prefill(self._ids[:-1])
+        self._blocks: dict[tuple[int, ...], tuple[Tensor, Tensor]] = {}
         self.q = cache(self._q)
-        self.block = cache(self._block)
 
-    def _scores(self, model: CausalModel, drafted: tuple[int, ...], keep: int) -> Tensor:
-        scores = model.feed([self._ids[-1], *drafted], keep)
-        model.roll_back_to(len(self._ids) - 1)
-        return scores
+    def _scores(self, model: CausalModel, continuations: Sequence[tuple[int, ...]], keep: int) -> Tensor:
+        ids = torch.tensor([[*self._ids, *drafted] for drafted in continuations])
+        logits = model.model(input_ids=ids, use_cache=False, logits_to_keep=keep).logits
+        return sampling.shifted(logits[..., : model.vocab_size])
 
     def _q(self, drafted: tuple[int, ...]) -> Tensor:
         s = self._settings
-        return sampling.process(self._scores(self._models[1], drafted, 1), s.draft_temperature, s.top_k, s.top_p)[0]
-
-    def _block(self, drafted: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-        s = self._settings
-        scores = self._scores(self._models[0], drafted, len(drafted) + 1)
-        q = torch.stack([self.q(drafted[:i]) for i in range(len(drafted))])
-        return sampling.process(scores, s.temperature, s.top_k, s.top_p), q
+        return sampling.process(self._scores(self._draft, [drafted], 1), s.draft_temperature, s.top_k, s.top_p)[0, 0]
 
     def raw_q(self, drafted: tuple[int, ...]) -> Tensor:
-        return self._scores(self._models[1], drafted, 1)[0].softmax(-1)
+        return self._scores(self._draft, [drafted], 1)[0, 0].softmax(-1)
+
+    def learn(self, blocks: Iterable[tuple[int, ...]]) -> None:
+        s = self._settings
+        new = sorted(set(blocks) - set(self._blocks))
+        for some in (new[i : i + 64] for i in range(0, len(new), 64)):
+            scores = self._scores(self._target, some, len(some[0]) + 1)
+            for drafted, p in zip(some, sampling.process(scores, s.temperature, s.top_k, s.top_p), strict=True):
+                self._blocks[drafted] = p, torch.stack([self.q(drafted[:i]) for i in range(len(drafted))])
+
+    def block(self, drafted: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+        return self._blocks[drafted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +104,16 @@ class Outcome:
 @torch.inference_mode()
 def repeated(place: Place, k: int, seeds: Iterable[int], decide: Decide = deciding.decide) -> list[Outcome]:
     """The first round of every seed."""
-    outcomes = []
+    drafts = []
     for seed in seeds:
         uniforms = Uniforms(seed, 1, k)
         drafted: tuple[int, ...] = ()
         for i in range(1, k + 1):
             drafted += (sampling.draw(place.q(drafted), uniforms.draft(i), uniforms.spare).id,)
+        drafts.append((drafted, uniforms))
+    place.learn(drafted for drafted, _ in drafts)
+    outcomes = []
+    for drafted, uniforms in drafts:
         tests = [uniforms.test(i) for i in range(1, k + 1)]
         decision = decide(*place.block(drafted), drafted, tests, uniforms.last, uniforms.spare)
         outcomes.append(Outcome(drafted, decision.n_accepted, decision.last_id))

@@ -20,11 +20,11 @@ SETTINGS = {
     "temperature 0.7, top-k": setting(K, 0.7, top_k=12),
     "top-p": setting(K, 1.0, top_p=0.8),
 }
-PROMPT = "Once upon a time there was a"
+PROMPT = "ROMEO:\nWhat hides such messages!\n\n"
 
 
 def tiny(shelf: Shelf, settings: Settings) -> Behind:
-    shape: dict[str, Any] = {"seed": 31, "family": "llama", "spread": 0.35}
+    shape: dict[str, Any] = {"seed": 31, "family": "llama", "spread": 0.5}
     pair = opened(shelf.random(**shape), shelf.noisy(noise=0.35, **shape)).pair
     return Behind(pair.target, pair.draft, [3, 5, 8], settings)
 
@@ -51,6 +51,7 @@ class RawTested:
     def __init__(self, place: Behind) -> None:
         self.q = place.q
         self._place = place
+        self.learn = place.learn
 
     def block(self, drafted: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
         raw = torch.stack([self._place.raw_q(drafted[:i]) for i in range(len(drafted))])

@@ -16,6 +16,7 @@ from specviz.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.source import Emit
 from specviz.ui.app import SpecvizApp
 from specviz.ui.options import AppOptions
+from specviz.ui.transport import Transport
 from tests.ui.builders import make_calibration, make_header, make_round
 
 PATTERN = ("✓✓✗·", "✓✓✓✓", "✗···", "✓✗··", "✓✓✓✗")
@@ -98,6 +99,15 @@ def options(**changes: Any) -> AppOptions:
 
 def make_app(script: Script | None = None, **changes: Any) -> SpecvizApp:
     return SpecvizApp(script or Script(), options(**changes))
+
+
+def mode(transport: Transport) -> str:
+    return transport.mode
+
+
+def on_main(app: SpecvizApp) -> bool:
+    """Whether no panel is over the main screen."""
+    return len(app.screen_stack) == 1
 
 
 async def until(pilot: Pilot[None], reached: Callable[[], object], what: str = "") -> None:

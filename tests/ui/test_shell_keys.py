@@ -10,7 +10,7 @@ from specviz.ui.keys import BY_ID, EVERYWHERE, GROUPS, KEYS
 from specviz.ui.screens.help import HelpScreen
 from specviz.ui.screens.prompt import PromptArea, PromptScreen
 from specviz.ui.screens.save import SaveScreen
-from tests.ui.conftest import PROMPTS, Script, hit, make_app, ready, until
+from tests.ui.conftest import PROMPTS, Script, hit, make_app, mode, on_main, ready, until
 
 SIZE = (120, 40)
 
@@ -20,7 +20,7 @@ async def sampled(pilot, app: SpecvizApp, rounds: int) -> None:  # type: ignore[
     while app.timeline.total < rounds:
         before = app.timeline.total
         await hit(pilot, "n")
-        await until(pilot, lambda: app.timeline.total > before)
+        await until(pilot, lambda: app.timeline.total > before)  # noqa: B023
 
 
 async def test_n_samples_exactly_one_round_and_nothing_is_sampled_twice() -> None:
@@ -46,16 +46,16 @@ async def test_space_runs_to_the_end_and_pauses_on_the_way() -> None:
         await ready(pilot, app)
         script.gate.clear()
         await hit(pilot, "space")
-        assert app.transport.mode == "running"
+        assert mode(app.transport) == "running"
         await hit(pilot, "space")
-        assert app.transport.mode == "paused"
+        assert mode(app.transport) == "paused"
         script.gate.set()
         await until(pilot, lambda: app.timeline.total == 1)
         await pilot.pause()
         assert script.sampled == 1, "the round being made is finished, none begun"
         await hit(pilot, "space")
         await until(pilot, lambda: app.timeline.end is not None)
-        assert (app.transport.mode, script.sampled, app.timeline.shown) == ("paused", 12, 12)
+        assert (mode(app.transport), script.sampled, app.timeline.shown) == ("paused", 12, 12)
 
 
 async def test_looking_back_while_running_pauses_and_space_plays_forward_without_sampling() -> None:
@@ -67,9 +67,9 @@ async def test_looking_back_while_running_pauses_and_space_plays_forward_without
         script.gate.clear()
         await hit(pilot, "space")
         await hit(pilot, "g")
-        assert (app.transport.mode, app.timeline.shown) == ("paused", 1)
+        assert (mode(app.transport), app.timeline.shown) == ("paused", 1)
         await hit(pilot, "space")
-        await until(pilot, lambda: app.timeline.shown == 5 and app.transport.mode == "running")
+        await until(pilot, lambda: app.timeline.shown == 5 and mode(app.transport) == "running")
         assert script.sampled == 5, "rounds 2 to 5 are shown again, not made again"
         script.gate.set()
         await until(pilot, lambda: app.timeline.end is not None)
@@ -148,14 +148,14 @@ async def test_the_editor_runs_what_is_written_and_escape_leaves_it() -> None:
         await hit(pilot, "e")
         assert isinstance(app.screen, PromptScreen)
         await pilot.press("q", "space", "r", "escape")
-        assert app.screen is app.main
+        assert on_main(app)
         assert len(script.requests) == 1
         await hit(pilot, "e")
         app.screen.query_one(PromptArea).text = "a [/b] c"
         await pilot.press("end", "x", "ctrl+n", "y", "enter")
         await until(pilot, lambda: len(script.requests) == 2)
         assert script.requests[-1].prompt == "a [/b] cx\ny"
-        assert app.screen is app.main
+        assert on_main(app)
         await hit(pilot, "e", "ctrl+s")
         await until(pilot, lambda: len(script.requests) == 3)
 
@@ -181,7 +181,7 @@ async def test_view_theme_pace_and_help() -> None:
         assert isinstance(app.screen, HelpScreen)
         for back in ("escape", "q", "question_mark"):
             await hit(pilot, back)
-            assert app.screen is app.main
+            assert on_main(app)
             assert app._exit is False
             await hit(pilot, "question_mark")
 
@@ -212,7 +212,7 @@ async def test_save_copies_the_trace_and_never_overwrites(tmp_path: Path, monkey
         assert isinstance(app.screen, SaveScreen), "refused: there is such a file"
         app.screen.query_one(Input).value = str(tmp_path / "copy.jsonl")
         await hit(pilot, "enter")
-        await until(pilot, lambda: app.screen is app.main)
+        await until(pilot, lambda: on_main(app))
         assert (tmp_path / "copy.jsonl").read_bytes() == b'{"type": "header"}\n'
         assert trace.read_bytes() == b'{"type": "header"}\n{"type": "rou'
         assert any("copy.jsonl" in notification.message for notification in app._notifications)
@@ -245,7 +245,7 @@ async def test_a_recorded_run_can_be_walked_and_not_sampled() -> None:
         for action in ("again", "reseed", "edit", "prompt(1)", "k(1)", "k(-1)", "temperature(1)", "temperature(-1)"):
             assert app.main.check_action(*_parsed(action)) is None, action
         await hit(pilot, "r", "R", "e", "1", "plus", "greater_than_sign")
-        assert app.screen is app.main
+        assert on_main(app)
         assert app.transport.settings == app.options.request.settings
         await hit(pilot, "g", "n")
         assert app.timeline.shown == 2
@@ -255,7 +255,7 @@ async def test_a_recorded_run_opens_paused_on_a_round() -> None:
     app = make_app(live=False, paused=False, at=7)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.timeline.end is not None)
-        assert (app.timeline.shown, app.transport.mode) == (7, "paused")
+        assert (app.timeline.shown, mode(app.transport)) == (7, "paused")
 
 
 def _parsed(action: str) -> tuple[str, tuple[object, ...]]:
@@ -292,7 +292,7 @@ async def test_keys_of_nothing_yet_do_nothing() -> None:
         before = app.timeline.shown, app.timeline.row, app.transport.settings, app.theme
         await hit(pilot, *KEYS_OF_LATER)
         assert (app.timeline.shown, app.timeline.row, app.transport.settings, app.theme) == before
-        assert app.screen is app.main
+        assert on_main(app)
 
 
 PLAIN = {"space", "left", "right", "up", "down", "escape", "enter"}
@@ -300,7 +300,7 @@ PLAIN = {"space", "left", "right", "up", "down", "escape", "enter"}
 
 def test_every_main_action_has_a_plain_key() -> None:
     """C80: inside tmux only letters, space, enter, arrows and escape surely arrive."""
-    for action in ("toggle", "forward", "back", "token(1)", "help", "quit", "again", "edit", "close"):
+    for action in ("play", "forward", "back", "token(1)", "help", "quit", "again", "edit", "close"):
         assert any(len(key) == 1 or key in PLAIN or key == "question_mark" for key in BY_ID[action].keys), action
 
 
@@ -316,7 +316,8 @@ async def test_keys_work_wherever_the_focus_is() -> None:
             assert app.timeline.shown == 1
             await hit(pilot, "n", "down", "up", "right", "left", "question_mark")
             assert isinstance(app.screen, HelpScreen)
-            await hit(pilot, "escape", "G")
+            await hit(pilot, "escape")
+            await hit(pilot, "G")
 
 
 async def test_keys_work_while_loading() -> None:
@@ -348,4 +349,4 @@ async def test_clicks_do_what_keys_do() -> None:
         assert await pilot.click("#round", offset=(6, 2))
         await until(pilot, lambda: app.timeline.row == 0)
         assert await pilot.click("#keys", offset=(1, 0))
-        await until(pilot, lambda: app.transport.mode == "running" or app.timeline.over)
+        await until(pilot, lambda: mode(app.transport) == "running" or app.timeline.over)

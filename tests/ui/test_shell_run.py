@@ -1,4 +1,4 @@
-"""Runs on the whole app: floods, failures, quitting, recording, notices, sizes, hostile text. No model, no sleeping."""
+"""Whole runs: floods, failures, quitting, recording, notices, sizes, hostile text. No model, no sleeping."""
 
 import threading
 import time
@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from specviz.errors import SpecvizError
 from specviz.events import End, Event, Header, Notice, Progress, Round
 from specviz.ui.parts import FailurePanel, LoadingPanel
 from specviz.ui.screens.main import LEAST_HEIGHT, LEAST_WIDTH
 from tests.ui.builders import make_header, make_round
-from tests.ui.conftest import Script, hit, make_app, ready, until
+from tests.ui.conftest import Script, hit, make_app, mode, on_main, ready, until
 from tests.ui.test_shell_keys import sampled
 
 SIZE = (120, 40)
@@ -57,7 +58,7 @@ async def test_keys_are_answered_during_a_flood() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.timeline.total > 50)
         await hit(pilot, "space")
-        assert app.transport.mode == "paused"
+        assert mode(app.transport) == "paused"
         await until(pilot, lambda: len(app.inbox) == 0)
         assert app.timeline.total < 100_000
         assert app.timeline.at_end
@@ -85,7 +86,7 @@ async def test_an_error_in_the_worker_is_shown_and_the_rounds_stay() -> None:
         assert app.timeline.shown == 1
         await hit(pilot, "escape")
         assert not app.main.query_one(FailurePanel).display
-        assert app.screen is app.main
+        assert on_main(app)
         await hit(pilot, "n")
         assert app.timeline.shown == 2
         assert "FAILED" in on_screen(app)
@@ -100,7 +101,7 @@ async def test_a_source_that_cannot_open_says_so_and_gives_its_exit_code() -> No
         await pilot.pause()
         assert "No model [/x] here: give --target" in on_screen(app)
         await hit(pilot, "r", "e", "1", "n", "space")
-        assert app.screen is app.main
+        assert on_main(app)
         await hit(pilot, "q")
     assert app.return_code == 2
 
@@ -265,7 +266,14 @@ async def test_loading_is_told_stage_by_stage() -> None:
         await pilot.pause()
         await until(pilot, lambda: "target model" in on_screen(app))
         shown = on_screen(app)
-        for words in ("bundled:draft > bundled:target", "✓ libraries", "✓ draft model", "› target model", "3 of 12 tensors", "· warm-up"):
+        for words in (
+            "bundled:draft > bundled:target",
+            "✓ libraries",
+            "✓ draft model",
+            "› target model",
+            "3 of 12 tensors",
+            "· warm-up",
+        ):
             assert words in shown, words
         script.loading.set()
         await ready(pilot, app)

@@ -1,11 +1,12 @@
 """The status lines: exact words and digits, and what goes first when room is short."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from specviz.config import RunRequest
-from specviz.events import Calibration, End, Progress, Settings
+from specviz.events import Calibration, End, Event, Progress, Ready, Settings
 from specviz.stats import Rates, RunStats
 from specviz.tokens import width
 from specviz.ui.farewell import farewell
@@ -28,7 +29,7 @@ from specviz.ui.timeline import Timeline
 from specviz.ui.transport import Transport
 from specviz.ui.view import hints, run_view, works
 from tests.ui.builders import make_calibration, make_header, make_round, make_run
-from tests.ui.test_timeline import Recorded
+from tests.ui.test_timeline import Recorded, feed
 
 
 def line(fields: list[Field], cells: int) -> str:
@@ -198,8 +199,7 @@ def test_no_line_is_wider_than_its_room_where_the_needed_fits(cells: int) -> Non
 def test_the_view_of_a_run() -> None:
     transport = Transport(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
     transport.begin(transport.request, paused=True)
-    for event in (make_header(), *make_run(3)):
-        transport.accept(transport.run_id, event)
+    feed(transport, make_header(), *make_run(3))
     transport.change_k(2)
     view = run_view(transport, AppOptions(transport.request))
     assert (view.device, view.dtype, view.seed, view.index, view.total) == ("cpu", "float32", 3, 3, 3)
@@ -212,10 +212,9 @@ def test_the_footer_holds_six_to_eight_hints_that_fit_into_78_cells() -> None:
     transport = Transport(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
     transport.begin(transport.request)
     states = [hints(transport)]
-    from specviz.events import Ready
-
-    for event in (make_header(), Ready(), make_round(1), End("end_of_text")):
-        transport.accept(transport.run_id, event)
+    events: tuple[Event, ...] = (make_header(), Ready(), make_round(1), End("end_of_text"))
+    for event in events:
+        feed(transport, event)
         states.append(hints(transport))
     for shown in states:
         assert 5 <= len(shown) <= 8
@@ -225,8 +224,6 @@ def test_the_footer_holds_six_to_eight_hints_that_fit_into_78_cells() -> None:
 
 
 def test_farewell_names_the_numbers_and_the_way_back() -> None:
-    from pathlib import Path
-
     stats = RunStats()
     assert farewell(stats, None) == ""
     stats.add(make_calibration())

@@ -1,11 +1,12 @@
 """Timeline and transport without a screen: what is shown, and that nothing is sampled twice."""
 
 from specviz.config import RunRequest
-from specviz.events import End, Failed, Header, Ready, Round, Settings
+from specviz.events import End, Event, Failed, Header, Ready, Round, Settings
 from specviz.session import Session
 from specviz.ui.timeline import Timeline, row_count, warmer
 from specviz.ui.transport import Transport
 from tests.ui.builders import make_header, make_round, make_run
+from tests.ui.conftest import mode
 
 
 class Recorded(Session):
@@ -42,13 +43,19 @@ class Recorded(Session):
         self._speed = seconds
 
 
-def transport(rounds: list[Round] | None = None, *, live: bool = True, paused: bool = True) -> tuple[Transport, Recorded]:
+def feed(made: Transport, *events: Event) -> None:
+    for event in events:
+        made.accept(made.run_id, event)
+
+
+def transport(
+    rounds: list[Round] | None = None, *, live: bool = True, paused: bool = True
+) -> tuple[Transport, Recorded]:
     session = Recorded()
     made = Transport(session, Timeline(follow=live), RunRequest("a", 7, Settings()), live=live, pace=0.25)
     made.begin(made.request, paused=paused)
     session.calls.clear()
-    for event in (make_header(), Ready(), *(rounds or [])):
-        made.accept(made.run_id, event)
+    feed(made, make_header(), Ready(), *(rounds or []))
     return made, session
 
 
@@ -61,12 +68,15 @@ def test_a_new_round_is_followed_at_the_end_and_not_when_looking_back() -> None:
 
 
 def test_looking_back_pauses_a_run_first() -> None:
-    for look_back in (lambda t: t.seek(2), lambda t: t.move(-1)):
+    for by_token in (False, True):
         made, session = transport(make_run(3), paused=False)
-        assert made.mode == "running"
-        look_back(made)
+        assert mode(made) == "running"
+        if by_token:
+            made.move(-1)
+        else:
+            made.seek(2)
         assert session.calls == ["pause"]
-        assert made.mode == "paused"
+        assert mode(made) == "paused"
 
 
 def test_forward_shows_what_is_recorded_and_samples_only_at_the_end() -> None:
@@ -84,13 +94,13 @@ def test_space_behind_the_end_plays_up_to_it_then_samples() -> None:
     made, session = transport(make_run(3))
     made.seek(1)
     made.toggle()
-    assert made.mode == "playing"
+    assert mode(made) == "playing"
     assert made.play_on()
     assert session.calls == []
     assert not made.play_on()
     assert made.timeline.shown == 3
     assert session.calls == ["resume"]
-    assert made.mode == "running"
+    assert mode(made) == "running"
 
 
 def test_a_recorded_run_plays_to_its_end_and_stops() -> None:
@@ -100,7 +110,7 @@ def test_a_recorded_run_plays_to_its_end_and_stops() -> None:
     while made.play_on():
         pass
     assert made.timeline.shown == 3
-    assert made.mode == "paused"
+    assert mode(made) == "paused"
     assert session.calls == []
     assert not made.can_toggle
     assert not made.can_step
@@ -111,17 +121,15 @@ def test_a_recorded_run_opens_on_the_round_asked_for() -> None:
     session = Recorded()
     made = Transport(session, Timeline(follow=False), RunRequest("a", 0, Settings()), live=False)
     made.begin(made.request, at=2)
-    for event in (make_header(), Ready(), *make_run(3), End("max_new_tokens")):
-        made.accept(made.run_id, event)
-    assert (made.timeline.shown, made.mode) == (2, "paused")
+    feed(made, make_header(), Ready(), *make_run(3), End("max_new_tokens"))
+    assert (made.timeline.shown, mode(made)) == (2, "paused")
 
 
 def test_a_round_beyond_the_recorded_ones_opens_the_last() -> None:
     session = Recorded()
     made = Transport(session, Timeline(follow=False), RunRequest("a", 0, Settings()), live=False)
     made.begin(made.request, at=99)
-    for event in (make_header(), Ready(), *make_run(3), End("max_new_tokens")):
-        made.accept(made.run_id, event)
+    feed(made, make_header(), Ready(), *make_run(3), End("max_new_tokens"))
     assert made.timeline.shown == 3
 
 
@@ -198,7 +206,12 @@ def test_the_cursor_crosses_rounds_and_stops_at_the_ends() -> None:
 
 def test_the_row_worth_looking_at_is_the_rejection_else_the_last_token() -> None:
     timeline = Timeline()
-    for round, row in ((make_round(1, verdicts="✓✗·"), 1), (make_round(2, verdicts="✓✓"), 2), (make_round(3, verdicts="✓–"), 0), (make_round(4, verdicts=""), 0)):
+    for round, row in (
+        (make_round(1, verdicts="✓✗·"), 1),
+        (make_round(2, verdicts="✓✓"), 2),
+        (make_round(3, verdicts="✓–"), 0),
+        (make_round(4, verdicts=""), 0),
+    ):
         timeline.add(round)
         assert timeline.row == row
 

@@ -21,8 +21,9 @@ RAW = Raw(p=0.031, q=0.22, overlap=0.4, entropy_p=1.0, entropy_q=1.0, p_top=(), 
     [
         (0.412, ".412"),
         (0.4, ".400"),
-        (0.0004, "<.001"),
-        (0.0009, "<.001"),
+        (0.0004, "4e-4"),
+        (0.0009, "9e-4"),
+        (3.2e-12, "3e-12"),
         (0.001, ".001"),
         (0.9996, ">.999"),
         (0.0, ".000"),
@@ -116,15 +117,15 @@ def test_the_last_token_says_where_it_came_from() -> None:
     )
     assert (
         explain(make_round(verdicts="✓✓"), 2)
-        == "+ ␣Frog bonus: all 2 drafts were accepted: drawn from p with probability .29"
+        == "+ ␣Frog bonus: all 2 drafts were accepted\ndrawn from p with probability .29"
     )
     assert (
         explain(make_round(verdicts="✓"), 1)
-        == "+ ␣Frog bonus: the one draft was accepted: drawn from p with probability .29"
+        == "+ ␣Frog bonus: the one draft was accepted\ndrawn from p with probability .29"
     )
-    assert explain(make_round(verdicts=""), 0) == "= ␣Frog plain: K is 0: drawn from p with probability .29"
+    assert explain(make_round(verdicts=""), 0) == "= ␣Frog plain: K is 0\ndrawn from p with probability .29"
     assert explain(make_round(verdicts="", plain_reason="no_match"), 0) == (
-        "= ␣Frog plain: no n-gram matches: drawn from p with probability .29"
+        "= ␣Frog plain: no n-gram matches\ndrawn from p with probability .29"
     )
 
 

@@ -7,7 +7,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -92,8 +91,8 @@ class MainScreen(Screen[None]):
         yield TooSmall(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
 
     @property
-    def app(self) -> "SpecvizApp":
-        return cast("SpecvizApp", super().app)
+    def shell(self) -> "SpecvizApp":
+        return cast("SpecvizApp", self.app)
 
     def on_mount(self) -> None:
         self._show_view(self.view)
@@ -101,7 +100,7 @@ class MainScreen(Screen[None]):
         self.call_after_refresh(self._start)
 
     def _start(self) -> None:
-        self.app.start()
+        self.shell.start()
         self.run_worker(self.plots.fill(), group="plots")
 
     # -- showing
@@ -197,7 +196,7 @@ class MainScreen(Screen[None]):
             case "close":
                 return self.failure.is_open
             case "save":
-                return self.app.trace_path is not None
+                return self.shell.trace_path is not None
             case "prompt":
                 return self.transport.can_begin and bool(self.options.prompts)
         if action.startswith("prompt("):
@@ -210,7 +209,7 @@ class MainScreen(Screen[None]):
             return None
         return True
 
-    def action_toggle(self) -> None:
+    def action_play(self) -> None:
         self.transport.toggle()
         self.update()
 
@@ -295,14 +294,14 @@ class MainScreen(Screen[None]):
         self.call_after_refresh(self.plots.update)
 
     def action_theme(self) -> None:
-        self.app.next_theme()
+        self.shell.next_theme()
 
     def action_save(self) -> None:
         def done(saved: Path | None) -> None:
             if saved is not None:
-                self.app.say(f"Saved to {saved}")
+                self.shell.say(f"Saved to {saved}")
 
-        if path := self.app.trace_path:
+        if path := self.shell.trace_path:
             self.app.push_screen(SaveScreen(path), done)
 
     def action_help(self) -> None:
@@ -313,7 +312,7 @@ class MainScreen(Screen[None]):
         self.update()
 
     def action_quit(self) -> None:
-        self.app.leave()
+        self.shell.leave()
 
     # -- clicks
 

@@ -4,7 +4,7 @@ NONE = "–"
 
 
 def prob(value: float | None, digits: int = 3, none: str = NONE) -> str:
-    """A probability: ``.412``; ``<.001`` and ``>.999`` next to the ends, ``.000`` and ``1.00`` only on them."""
+    """A probability: ``.412``; ``4e-4`` and ``>.999`` next to the ends, ``.000`` and ``1.00`` only on them."""
     if value is None:
         return none
     if value <= 0:
@@ -12,9 +12,25 @@ def prob(value: float | None, digits: int = 3, none: str = NONE) -> str:
     if value >= 1:
         return "1." + "0" * (digits - 1)
     if value < 10**-digits:
-        return f"<.{'0' * (digits - 1)}1"
+        return power_of_ten(value, 0) if digits > 2 else f"<.{'0' * (digits - 1)}1"
     text = f"{value:.{digits}f}"
     return text[1:] if text[0] == "0" else f">.{'9' * digits}"
+
+
+def power_of_ten(value: float, digits: int) -> str:
+    """``4e-4``, ``4.2e-12``: a small number in as few cells as it needs."""
+    mantissa, exponent = f"{value:.{digits}e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def precise(value: float) -> str:
+    """A probability in three figures, for a sentence that computes with it: ``.412``, ``.00042``, ``4.2e-7``."""
+    if value <= 0 or value >= 1:
+        return short(value)
+    if value < 1e-4:
+        return power_of_ten(value, 1)
+    text = f"{value:.3f}" if value >= 0.1 else f"{value:.3g}"
+    return text[1:] if text.startswith("0.") else prob(value)
 
 
 def ratio(p: float, q: float, none: str = NONE) -> str:

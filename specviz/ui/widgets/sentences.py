@@ -9,7 +9,7 @@ from specviz.config import GREEDY_AT_OR_BELOW
 from specviz.events import Drafted, Emitted, End, PlainReason, Raw, Round, Top
 from specviz.tokens import clip, visible
 from specviz.ui.glyphs import UNICODE, Glyphs
-from specviz.ui.widgets.numbers import counted, milliseconds, prob, short, told_apart
+from specviz.ui.widgets.numbers import counted, milliseconds, precise, prob, short, told_apart
 
 PLAIN: Mapping[PlainReason, str] = {
     "k_zero": "K is 0",
@@ -73,7 +73,7 @@ def explain(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str:
 def _exact(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
     assert drafted.accept_prob is not None
     u, chance = told_apart(drafted.u, drafted.accept_prob)
-    test = f"min(1, {prob(drafted.p)}/{prob(drafted.q)}) = {chance}"
+    test = f"min(1, {precise(drafted.p)}/{precise(drafted.q)}) = {chance}"
     if drafted.verdict == "rejected":
         return _with_correction(round, drafted, f"{name} rejected: u {u} {glyphs.at_least} {test}", glyphs)
     why = (
@@ -126,7 +126,7 @@ def _last(round: Round, glyphs: Glyphs) -> str:
         rejected = round.drafted[round.n_accepted]
         took = f"in place of {_name(rejected.bytes, glyphs)}; p alone gave it {short(last.p)}"
         return f"{_resampled(rejected, last, glyphs)}\n{took}"
-    return f"{name} {_why_last(round, last)}: drawn from p {chance}"
+    return f"{name} {_why_last(round, last)}\ndrawn from p {chance}"
 
 
 def _why_last(round: Round, last: Emitted) -> str:
