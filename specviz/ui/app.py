@@ -47,7 +47,7 @@ class Wake(Message, bubble=False):
 
 
 class SpecvizApp(App[None]):
-    """Shows one source. After ``run()``, ``return_code`` is the process's exit code and ``farewell()`` what to print."""
+    """Shows one source. After ``run()``, ``return_code`` is the exit code and ``farewell()`` what to print."""
 
     TITLE = "specviz"
     CSS_PATH = "specviz.tcss"

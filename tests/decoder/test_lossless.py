@@ -20,11 +20,11 @@ SETTINGS = {
     "temperature 0.7, top-k": setting(K, 0.7, top_k=12),
     "top-p": setting(K, 1.0, top_p=0.8),
 }
-PROMPT = "ROMEO:\nWhat hides such messages!\n\n"
+PROMPT = "She never thought of that.\n"
 
 
 def tiny(shelf: Shelf, settings: Settings) -> Behind:
-    shape: dict[str, Any] = {"seed": 31, "family": "llama", "spread": 0.5}
+    shape: dict[str, Any] = {"seed": 31, "family": "gpt2", "spread": 0.5}
     pair = opened(shelf.random(**shape), shelf.noisy(noise=0.35, **shape)).pair
     return Behind(pair.target, pair.draft, [3, 5, 8], settings)
 

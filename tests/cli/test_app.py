@@ -1,0 +1,116 @@
+"""The real command on a terminal: the bundled pair live, and a recorded run."""
+
+import json
+import re
+import stat
+import time
+from pathlib import Path
+
+from specviz.cli import main
+from tests.pty.terminal import Terminal
+
+ALTERNATE = 1049
+
+
+def specviz(*args: str, columns: int = 120, lines: int = 40, **environment: str) -> Terminal:
+    return Terminal(["-m", "specviz", *args], columns=columns, lines=lines, env=environment)
+
+
+def test_a_session_on_the_bundled_pair(home: Path) -> None:
+    with specviz("--seed", "7", "--paused") as terminal:
+        terminal.until_shown("specviz")
+        terminal.until_shown("PAUSED")
+        terminal.send("nnn")
+        terminal.until_shown("PAUSED  round 3")
+        three = text_panel(terminal)
+        assert "Once upon a time" in three
+        terminal.send("pp")
+        terminal.until_shown("round 1 of 3")
+        assert text_panel(terminal) != three
+        terminal.send("++")
+        terminal.send("nn")
+        terminal.until_shown("round 3")
+        assert text_panel(terminal) == three
+        terminal.send("n")
+        terminal.until_shown("PAUSED  round 4")
+        terminal.until_shown("K 6")
+        terminal.send("2")
+        terminal.until_shown("prompt 2/3: code")
+        terminal.send("q")
+        assert terminal.ended() == 0
+        assert terminal.modes()[ALTERNATE] is False
+        assert terminal.settings == terminal.settings_before
+        terminal.until_shown("specviz replay")
+        assert "tokens/round" in terminal.shown or "round" not in terminal.shown
+    recorded = sorted((home / "state" / "specviz" / "runs").iterdir())
+    assert len(recorded) == 2
+    assert stat.S_IMODE(recorded[0].stat().st_mode) == 0o600
+    lines = [json.loads(line) for line in recorded[0].read_text().splitlines()]
+    rounds = [line for line in lines if line["type"] == "round"]
+    assert [line["settings"]["k"] for line in rounds] == [4, 4, 4, 6]
+    assert lines[-1]["type"] == "end" and lines[-1]["reason"] == "user"
+
+
+def text_panel(terminal: Terminal) -> str:
+    """The text on the left of the first panel, to the first of the round panel."""
+    rows = terminal.shown.splitlines()
+    begin = next(i for i, row in enumerate(rows) if "Text" in row)
+    end = next(i for i, row in enumerate(rows) if "Round" in row and i > begin)
+    return "\n".join(row[: row.index("│", 1)] for row in rows[begin + 1 : end - 1] if row.count("│") > 1).rstrip()
+
+
+def test_c71_quit_while_loading() -> None:
+    with specviz() as terminal:
+        terminal.until_shown("libraries")
+        begun = time.monotonic()
+        terminal.send("q")
+        terminal.until(lambda: terminal.modes().get(ALTERNATE) is False, "normal screen")
+        assert time.monotonic() - begun < 2
+        assert terminal.ended() == 0
+        assert terminal.settings == terminal.settings_before
+
+
+def test_a_pair_that_cannot_work_is_refused_on_screen_and_at_the_end(tmp_path: Path) -> None:
+    with specviz("--draft", "bundled:draft", "--target", str(tmp_path)) as terminal:
+        terminal.until_shown("no config.json")
+        terminal.send("q")
+        assert terminal.ended() == 2
+        assert re.search(r"specviz: --target .*config\.json", " ".join(terminal.shown.split()))
+
+
+def test_c78_a_dumb_terminal_is_told_what_to_use() -> None:
+    with specviz(TERM="dumb") as terminal:
+        assert terminal.ended() == 2
+        assert "specviz run" in terminal.shown and "Traceback" not in terminal.shown
+
+
+def test_replay_opens_on_the_last_round_or_on_the_one_named(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    assert main(["run", "--seed", "7", "--max-new-tokens", "24", "--record", str(trace)]) == 0
+    rounds = sum(
+        line.startswith('{"type": "round"') or '"type":"round"' in line for line in trace.read_text().splitlines()
+    )
+    with specviz("replay", str(trace)) as terminal:
+        terminal.until_shown(f"round {rounds} of {rounds}")
+        terminal.send("p")
+        terminal.until_shown(f"round {rounds - 1} of {rounds}")
+        terminal.send("q")
+        assert terminal.ended() == 0
+        terminal.until_shown("specviz replay")
+    with specviz("replay", str(trace), "--at", "2", columns=80, lines=24) as terminal:
+        terminal.until_shown(f"round 2 of {rounds}")
+        terminal.send("\x03")
+        assert terminal.ended() == 130
+    with specviz("replay", str(trace), "--pace", "0.05") as terminal:
+        terminal.until_shown(f"round {rounds} of {rounds}")
+        terminal.send("q")
+        assert terminal.ended() == 0
+
+
+def test_run_on_a_terminal_marks_tokens_by_origin() -> None:
+    with specviz("run", "--seed", "7", "--max-new-tokens", "30") as terminal:
+        assert terminal.ended() == 0
+        assert "↳" in terminal.shown and b"\x1b[36m" in terminal.output
+    with specviz("run", "--seed", "7", "--max-new-tokens", "30", NO_COLOR="1") as terminal:
+        assert terminal.ended() == 0
+        assert "↳" in terminal.shown and b"\x1b[36m" not in terminal.output
