@@ -26,9 +26,15 @@ def ranks(probs: Tensor, ids: Sequence[int]) -> list[int]:
 
 
 def tops(probs: Tensor, vocabulary: Vocabulary) -> list[Top]:
-    """The ten most probable ids of each row of ``probs`` [R, V]."""
-    values, ids = probs.topk(min(TOP, probs.shape[-1]), dim=-1)
-    return [vocabulary.top(i, v) for i, v in zip(ids.tolist(), float64(values).tolist(), strict=True)]
+    """The ten most probable ids of each row of ``probs`` [R, V], of equal ones the lowest."""
+    values, ids = probs.topk(min(TOP + 1, probs.shape[-1]), dim=-1)
+    lists = []
+    for row, some, at in zip(probs, float64(values).tolist(), ids.tolist(), strict=True):
+        if len(some) > TOP and some[-1] == some[-2] > 0:  # topk chooses freely among equals
+            at = (row >= some[-1]).nonzero().flatten().tolist()
+            some = float64(row[at]).tolist()
+        lists.append(vocabulary.top(at, some)[:TOP])
+    return lists
 
 
 def overlaps(p: Tensor, q: Tensor) -> list[float]:

@@ -18,7 +18,7 @@ from specviz.decoder.ending import Ending
 from specviz.decoder.loading import choose_device, choose_dtype, leave_a_core, load_weights, quiet_libraries, reported
 from specviz.decoder.models import CausalModel
 from specviz.decoder.pair import ModelFacts, PairFacts, read_pair, refuse_unless_forced
-from specviz.decoder.speculative import Speculation
+from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
 from specviz.errors import SpecvizError
 from specviz.events import Calibration, End, Event, Header, Notice, Progress, Prompt, Ready, Round, Settings
@@ -96,12 +96,13 @@ class LiveSource:
         ending = Ending(end_ids, stop, self._options.max_new_tokens, limit)
         drafter = ModelDrafter(pair.draft)
         run = Speculation(pair.target, drafter, pair.vocabulary, ids, request.seed, ending)
-        yield Progress("warm-up")
-        run.prefill()
-        warm_up(pair, ids[-1], request.settings.k)
-        if self._options.calibrate:
-            yield Progress("calibrating")
-            yield calibrate(pair, drafter, ids, self._options.calibrate)
+        with placed("Before round 1"):
+            yield Progress("warm-up")
+            run.prefill()
+            warm_up(pair, ids[-1], request.settings.k)
+            if self._options.calibrate:
+                yield Progress("calibrating")
+                yield calibrate(pair, drafter, ids, self._options.calibrate)
         yield Ready()
         round_: Round | None = None
         for round_ in run.rounds(settings, stopped):

@@ -46,7 +46,10 @@ def choose_device(asked: str) -> torch.device:
     if asked == "auto":
         best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
         return torch.device(best)
-    device = torch.device(asked)
+    try:
+        device = torch.device(asked)
+    except RuntimeError:
+        raise SpecvizError(f"--device {asked}: there is no such kind of device. Use auto, cpu, cuda, cuda:N or mps.") from None
     present = {
         "cpu": True,
         "cuda": torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),

@@ -100,7 +100,12 @@ def read_model(role: Role, name: str, revision: str | None) -> ModelFacts:
     why = _why_not_decoder_only(config)
     if why:
         raise SpecvizError(f"--{role} {name} cannot be used: {why}. Bring a decoder-only language model.")
-    tokenizer = _read(role, name, "tokenizer", lambda: AutoTokenizer.from_pretrained(place, revision=revision))
+    try:
+        tokenizer = _tokenizer(role, name, place, revision)
+    except SpecvizError:
+        if reason := why_not_croppable(config):
+            raise SpecvizError(_unsupported(role, name, config, reason)) from None
+        raise
     return ModelFacts(role, name, place, revision, config, tokenizer, _end_ids(place, revision, config, tokenizer))
 
 
@@ -163,6 +168,23 @@ def _read(role: Role, name: str, what: str, read: Callable[[], Any]) -> Any:
             f"The {what} of --{role} {name} cannot be read: {reason}. "
             "Check the name, or that it is downloaded and complete."
         ) from error
+
+
+def _tokenizer(role: Role, name: str, place: str, revision: str | None) -> Any:
+    tokenizer = _read(role, name, "tokenizer", lambda: AutoTokenizer.from_pretrained(place, revision=revision))
+    if set(tokenizer.get_vocab().values()) <= set(tokenizer.added_tokens_decoder):
+        raise SpecvizError(
+            f"The tokenizer of --{role} {name} has no vocabulary: its files (tokenizer.json) are missing. "
+            "Check that the folder or download is complete."
+        )
+    return tokenizer
+
+
+def _unsupported(role: Role, name: str, config: Any, reason: str) -> str:
+    return (
+        f"--{role} {name} ({config.model_type}) is not supported yet: {reason}, "
+        "so rejected drafts cannot be taken back exactly. Choose a model with full attention in every layer."
+    )
 
 
 def _why_not_decoder_only(config: Any) -> str | None:

@@ -7,6 +7,7 @@ token but the last; a round feeds that one and the K_r drafted ids in a single f
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 
 import torch
@@ -53,10 +54,8 @@ class Speculation:
     def rounds(self, settings: Callable[[], Settings], stopped: Callable[[], bool]) -> Iterator[Round]:
         """Yield a Round a step until one has a ``stop``, or until ``stopped``."""
         for index in count(1):
-            try:
+            with placed(f"Round {index}"):
                 round_ = self._round(index, settings(), stopped)
-            except NonFiniteScores as error:
-                raise NonFiniteScores(f"Round {index}: {error}") from None
             if round_ is None:
                 return
             yield round_
@@ -214,6 +213,15 @@ class Speculation:
             )
             for i, token in enumerate(ids)
         )
+
+
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """Say where in the run scores were not finite."""
+    try:
+        yield
+    except NonFiniteScores as error:
+        raise NonFiniteScores(f"{where}: {error}") from None
 
 
 def block_verdicts(k: int, n_accepted: int, n_emitted: int) -> list[Verdict]:

@@ -49,6 +49,8 @@ def piece_bytes(piece: str, kinds: set[str]) -> bytes:
         piece = piece.replace("▁", " ")
     elif "WordPiece" in kinds:
         piece = piece.removeprefix("##") if piece.startswith("##") else f" {piece}"
+    elif "BPEDecoder" in kinds:
+        piece = piece.replace("</w>", " ")
     return piece.encode("utf-8", "surrogatepass")
 
 

@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.filter import DimFilter
 from textual.message import Message
 from textual.screen import Screen
+from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.timer import Timer
 
 from specviz.session import Session
@@ -19,7 +20,7 @@ from specviz.ui.commands import KeyCommands
 from specviz.ui.farewell import farewell
 from specviz.ui.inbox import Inbox
 from specviz.ui.keys import app_bindings
-from specviz.ui.literal import literal
+from specviz.ui.literal import in_ascii, literal
 from specviz.ui.options import AppOptions
 from specviz.ui.screens.main import MainScreen
 from specviz.ui.terminal_guard import signals_leave
@@ -39,6 +40,13 @@ DIMMED = 0.66
 """How much of a dim text's colour stays: with Textual's one half, dim text on white is hard to read."""
 
 
+class BlockScrollBar(ScrollBarRender):
+    """A scroll bar of coloured blanks, without the eighths of a cell that plain terminals lack."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
+
+
 class Wake(Message, bubble=False):
     """Something is in the inbox. Two of them in a row are one."""
 
@@ -54,7 +62,7 @@ class SpecvizApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = app_bindings()
     COMMANDS = {KeyCommands}  # noqa: RUF012 (Textual types it as a set)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]  # noqa: RUF012
 
     def __init__(self, source: Source, options: AppOptions) -> None:
         self.options = options
@@ -67,6 +75,7 @@ class SpecvizApp(App[None]):
         self._drain_timer: Timer | None = None
         self._signals = contextlib.ExitStack()
         super().__init__()
+        ScrollBar.renderer = BlockScrollBar if options.ascii else ScrollBarRender
         for line_filter in self._filters:
             if isinstance(line_filter, DimFilter):
                 line_filter.dim_factor = DIMMED
@@ -111,9 +120,9 @@ class SpecvizApp(App[None]):
 
     def on_unmount(self) -> None:
         self._signals.close()
+        self.inbox.close()
         if self._started:
             self.session.close(timeout=QUIT_WAIT)
-        self.inbox.close()
 
     def leave(self, code: int | None = None) -> None:
         """Quit: with the exit code of a failure if there was one, unless another is given."""
@@ -136,7 +145,8 @@ class SpecvizApp(App[None]):
 
     def farewell(self) -> str:
         """For the normal screen, when the app has left it: what went wrong, the run in numbers, how to see it again."""
-        return farewell(self.timeline.stats, self.trace_path, crash=self._exception)
+        words = farewell(self.timeline.stats, self.trace_path, crash=self._exception)
+        return in_ascii(words) if self.options.ascii else words
 
     def say(self, message: str, *, error: bool = False) -> None:
         """A notification of literal text."""

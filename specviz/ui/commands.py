@@ -31,7 +31,7 @@ class KeyCommands(Provider):
         main = self._app.main
         for key in KEYS:
             if key.id not in (*EVERYWHERE, "prompt") and main.works(key.id):
-                yield Command(f"{key.label}  ({key.shown})", key.id, key.tooltip)
+                yield Command(f"{key.label}  {key.shown}", key.id, key.tooltip)
         if main.works("prompt(1)"):
             for number, (name, _) in enumerate(self._app.options.prompts[:9], start=1):
                 yield Command(f"prompt {number}: {literal(name)}", f"prompt({number})", "")

@@ -1,12 +1,17 @@
 """The way from the worker thread to the screen: recorded first, then queued, then one wake-up for many."""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from specviz.events import End, Event, Failed, Notice
 from specviz.ui.options import Recording
+
+FULL = 4096
+"""Events a source may be ahead of the screen; beyond that it waits, so that a pause is a pause."""
+BREATH = 0.005
 
 
 class Inbox:
@@ -34,6 +39,8 @@ class Inbox:
                 self._queue.append((0, trouble))
             self._queue.append((run_id, event))
         self._wake()
+        while len(self._queue) >= FULL and not self._closed:
+            time.sleep(BREATH)
 
     def drain(self, limit: int) -> Iterator[tuple[int, Event]]:
         """At most ``limit`` events in the order they came."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
 
-GROUPS = ("Run", "Rounds and tokens", "Next run", "Screen", "Leave")
+GROUPS = ("Run", "Rounds and tokens", "Settings and runs", "Screen", "Leave")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +43,15 @@ KEYS: tuple[Key, ...] = (
     Key("token(1)", ("right",), "→", "next token", "Token after this one, across rounds", "Rounds and tokens"),
     Key("line(-1)", ("up",), "↑", "token above", "Nearest token one line up in the text", "Rounds and tokens"),
     Key("line(1)", ("down",), "↓", "token below", "Nearest token one line down in the text", "Rounds and tokens"),
-    Key("k(-1)", ("minus",), "-", "draft fewer", "K - 1 from the next round on", "Next run"),
-    Key("k(1)", ("plus",), "+", "draft more", "K + 1 from the next round on", "Next run"),
+    Key("k(-1)", ("minus",), "-", "draft fewer", "K - 1 from the next round on", "Settings and runs"),
+    Key("k(1)", ("plus",), "+", "draft more", "K + 1 from the next round on", "Settings and runs"),
     Key(
         "temperature(-1)",
         ("less_than_sign", "left_square_bracket", "left_curly_bracket"),
         "< [ {",
         "cooler",
         "Temperature - 0.1 from the next round on; 0 is greedy",
-        "Next run",
+        "Settings and runs",
     ),
     Key(
         "temperature(1)",
@@ -59,12 +59,19 @@ KEYS: tuple[Key, ...] = (
         "> ] }",
         "warmer",
         "Temperature + 0.1 from the next round on",
-        "Next run",
+        "Settings and runs",
     ),
-    Key("again", ("r",), "r", "run again", "The same prompt and seed from the start", "Next run"),
-    Key("reseed", ("R",), "R", "new seed", "The same prompt with the next seed", "Next run"),
-    Key("edit", ("e",), "e", "edit prompt", "Write another prompt and run it", "Next run"),
-    Key("prompt", tuple("123456789"), "1…9", "prepared prompt", "Run one of the prompts brought along", "Next run"),
+    Key("again", ("r",), "r", "run again", "The same prompt and seed from the start", "Settings and runs"),
+    Key("reseed", ("R",), "R", "new seed", "The same prompt with the next seed", "Settings and runs"),
+    Key("edit", ("e",), "e", "edit prompt", "Write another prompt and run it", "Settings and runs"),
+    Key(
+        "prompt",
+        tuple("123456789"),
+        "1…9",
+        "prepared prompt",
+        "Run one of the prompts brought along",
+        "Settings and runs",
+    ),
     Key("view", ("v",), "v", "next view", "Change what shares the screen: text and round, plots", "Screen"),
     Key("theme", ("t",), "t", "next theme", "Dark, light, or one of your own", "Screen"),
     Key("save", ("S",), "S", "save trace", "Save a copy of this run's trace; nothing is overwritten", "Screen"),

@@ -142,9 +142,10 @@ class LoadingPanel(Static):
         super().__init__()
         self._ascii = ascii
 
-    def show(self, title: str, progress: Progress | None) -> None:
-        stages: tuple[Stage, ...] = tuple(STAGES)
-        at = stages.index(progress.stage) if progress else -1
+    def show(self, title: str, progress: Progress | None, *, live: bool = True) -> None:
+        """``live`` False: nothing is loaded that has stages."""
+        stages: tuple[Stage, ...] = tuple(STAGES) if live else ()
+        at = stages.index(progress.stage) if progress and stages else -1
         lines = [Content.assemble((literal(title), "bold")), Content("")]
         for index, stage in enumerate(stages):
             if index < at:
@@ -176,9 +177,14 @@ class FailurePanel(Static):
     FailurePanel {
         display: none; height: auto; max-height: 50%; padding: 0 2; margin: 0 1;
         border: round $error; border-title-color: $error;
+        &.-ascii { border: ascii $error; }
         &.-on { display: block; }
     }
     """
+
+    def __init__(self, *, ascii: bool = False) -> None:
+        super().__init__()
+        self.set_class(ascii, "-ascii")
 
     def show(self, message: str, log: Sequence[str], *, rounds: int, closing: str = "esc") -> None:
         self.border_title = Content("Cannot go on")
@@ -200,7 +206,7 @@ class Aside(Static):
     """A short word at the end of a line."""
 
     DEFAULT_CSS = """
-    Aside { width: auto; height: 1; padding: 0 1; color: $secondary; }
+    Aside { width: auto; max-width: 40; height: 1; padding: 0 1; color: $secondary; }
     """
 
     _text = ""

@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Container, Vertical
 from textual.timer import Timer
 
 from specviz.ui.timeline import Timeline
@@ -28,9 +28,11 @@ class PlotColumn(Vertical):
         self._next = 0.0
         self._timer: Timer | None = None
         self._plots: tuple[AlphaPlot, TokensPlot] | None = None
+        self._charts = Container(id="charts")
         self._positions = PositionsPanel(id="positions", ascii=ascii)
 
     def compose(self) -> ComposeResult:
+        yield self._charts
         yield self._positions
 
     async def fill(self) -> None:
@@ -38,7 +40,7 @@ class PlotColumn(Vertical):
         alpha, tokens = await asyncio.to_thread(_plot_classes)
         if self.is_attached:
             self._plots = alpha(id="alpha", ascii=self._ascii), tokens(id="tokens", ascii=self._ascii)
-            await self.mount(*self._plots, before=self._positions)
+            await self._charts.mount(*self._plots)
             self._draw()
 
     def update(self) -> None:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from specviz.events import End, EndReason, Progress, Settings, Stage
+from specviz.events import End, Progress, Settings, Stage
 from specviz.stats import Rates
 from specviz.tokens import clip, width
 from specviz.ui.literal import literal
+from specviz.ui.widgets.sentences import ENDS
 
 Tone = Literal["plain", "strong", "quiet", "accent", "warning", "error"]
 
@@ -19,14 +20,6 @@ STAGES: dict[Stage, str] = {
     "target": "target model",
     "warm-up": "warm-up",
     "calibrating": "timing one step of each",
-}
-REASONS: dict[EndReason, str] = {
-    "max_new_tokens": "all tokens made",
-    "end_of_text": "end of text",
-    "stop_string": "stop string",
-    "context": "context full",
-    "user": "stopped by you",
-    "error": "error",
 }
 GAP = 2
 DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
@@ -198,7 +191,7 @@ def state(view: RunView) -> list[Field]:
     elif view.mode == "playing":
         word, tone = "playing", "accent"
     elif view.end is not None and at_end:
-        word = f"ended: {REASONS[view.end.reason]}"
+        word = f"ended: {ENDS[view.end.reason]}"
     else:
         word = "PAUSED"
     fields = [Field((word,), 0, tone, right=True)]

@@ -73,21 +73,21 @@ def works(action: str, transport: Transport) -> bool:
 
 
 def hints(transport: Transport) -> tuple[Hint, ...]:
-    """What the footer offers: the way on, the way around, then what changes the run."""
-    space = Hint(("play",), "run" if transport.mode == "paused" else "pause")
-    around = (Hint(("forward", "back"), "round"), Hint(("token(-1)", "token(1)"), "token"))
-    always = (Hint(("view",), "view"), Hint(("help",), "keys"), Hint(("quit",), "quit"))
-    if not transport.timeline.ready:
-        return (space, Hint(("k(-1)", "k(1)"), "K"), Hint(("temperature(-1)", "temperature(1)"), "T"), *always[1:])
-    if transport.timeline.over and transport.live:
-        return (*around, Hint(("again",), "again"), Hint(("reseed",), "new seed"), Hint(("edit",), "prompt"), *always)
+    """What the footer offers now: the way on, the way around, then what changes the run. At most eight."""
+    timeline = transport.timeline
+    on = "pause" if transport.mode != "paused" else "run" if timeline.at_end else "play"
+    play = Hint(("play",), on)
+    rounds, tokens = Hint(("forward", "back"), "round"), Hint(("token(-1)", "token(1)"), "token")
+    k, temperature = Hint(("k(-1)", "k(1)"), "K"), Hint(("temperature(-1)", "temperature(1)"), "T")
+    again, view = Hint(("again",), "again"), Hint(("view",), "view")
+    always = (Hint(("help",), "keys"), Hint(("quit",), "quit"))
+    if not timeline.ready:
+        return (play, k, temperature, *always)
     if transport.mode == "running":
-        return (
-            space,
-            *around[:1],
-            Hint(("k(-1)", "k(1)"), "K"),
-            Hint(("temperature(-1)", "temperature(1)"), "T"),
-            Hint(("slower", "faster"), "pace"),
-            *always,
-        )
-    return (space, *around, Hint(("k(-1)", "k(1)"), "K"), Hint(("again",), "again"), *always)
+        return (play, rounds, k, temperature, Hint(("slower", "faster"), "pace"), view, *always)
+    if transport.live and timeline.over and timeline.at_end:
+        return (rounds, tokens, again, Hint(("reseed",), "new seed"), Hint(("edit",), "prompt"), view, *always)
+    if not transport.live:
+        ends, pace = Hint(("first", "last"), "ends"), Hint(("slower", "faster"), "pace")
+        return (play, rounds, tokens, ends, pace, view, *always)
+    return (play, rounds, tokens, k, again, view, *always)

@@ -65,6 +65,7 @@ class Behind:
         self._settings = settings
         self._blocks: dict[tuple[int, ...], tuple[Tensor, Tensor]] = {}
         self.q = cache(self._q)
+        self.raw_q = cache(self._raw_q)
 
     def _scores(self, model: CausalModel, continuations: Sequence[tuple[int, ...]], keep: int) -> Tensor:
         ids = torch.tensor([[*self._ids, *drafted] for drafted in continuations])
@@ -75,7 +76,7 @@ class Behind:
         s = self._settings
         return sampling.process(self._scores(self._draft, [drafted], 1), s.draft_temperature, s.top_k, s.top_p)[0, 0]
 
-    def raw_q(self, drafted: tuple[int, ...]) -> Tensor:
+    def _raw_q(self, drafted: tuple[int, ...]) -> Tensor:
         return self._scores(self._draft, [drafted], 1)[0, 0].softmax(-1)
 
     def learn(self, blocks: Iterable[tuple[int, ...]]) -> None:
@@ -137,17 +138,21 @@ def p_value(ids: Sequence[int], probs: Tensor) -> float:
     return float(chi2.sf(sum((o - e) ** 2 / e for o, e in cells), len(cells) - 1))
 
 
+def first_p_value(place: Place, outcomes: Sequence[Outcome]) -> float:
+    return p_value([o.emitted[0] for o in outcomes], place.block(outcomes[0].drafted)[0][0])
+
+
 def p_values(place: Place, outcomes: Sequence[Outcome]) -> dict[str, float]:
     """Of the first token; of the second behind the most frequent accepted first; of the bonus behind the most frequent
     accepted block."""
     k = len(outcomes[0].drafted)
-    (first, _), = Counter(o.drafted[0] for o in outcomes if o.n_accepted).most_common(1)
+    (first, _), *_ = Counter(o.drafted[0] for o in outcomes if o.n_accepted).most_common(1)
     behind_first = [o for o in outcomes if o.n_accepted and o.drafted[0] == first]
-    (block, _), = Counter(o.drafted for o in outcomes if o.n_accepted == k).most_common(1)
+    (block, _), *_ = Counter(o.drafted for o in outcomes if o.n_accepted == k).most_common(1)
     behind_block = [o.last_id for o in outcomes if o.n_accepted == k and o.drafted == block]
     assert min(len(behind_first), len(behind_block)) >= 300, (len(behind_first), len(behind_block))
     return {
-        "first": p_value([o.emitted[0] for o in outcomes], place.block(block)[0][0]),
+        "first": first_p_value(place, outcomes),
         "second": p_value([o.emitted[1] for o in behind_first], place.block(behind_first[0].drafted)[0][1]),
         "bonus": p_value(behind_block, place.block(block)[0][k]),
     }

@@ -38,8 +38,7 @@ def test_leaving_by_a_key(keys: str, code: int, tmp_path: Path) -> None:
         assert "Traceback" not in terminal.shown
 
 
-@pytest.mark.parametrize("scenario", ["loading", "forward"])
-@pytest.mark.parametrize("keys", ["q", "\x03"])
+@pytest.mark.parametrize(("scenario", "keys"), [("loading", "q"), ("forward", "q"), ("forward", "\x03")])
 def test_leaving_while_the_worker_is_busy(scenario: str, keys: str, tmp_path: Path) -> None:
     with open_app(scenario, tmp_path) as terminal:
         terminal.until_shown("PAUSED" if scenario == "forward" else "loading draft model")

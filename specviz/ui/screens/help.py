@@ -1,16 +1,15 @@
 """All keys, made from the table."""
 
+from rich.table import Table
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from specviz.tokens import width
-from specviz.ui.keys import GROUPS, KEYS, Key
+from specviz.ui.keys import GROUPS, KEYS
+from specviz.ui.literal import in_ascii
 from specviz.ui.screens.panel import Panel
-
-SHOWN_CELLS = max(width(key.shown) for key in KEYS)
-LABEL_CELLS = max(width(key.label) for key in KEYS)
 
 
 class HelpScreen(Panel[None]):
@@ -22,18 +21,17 @@ class HelpScreen(Panel[None]):
         with VerticalScroll(classes="panel") as panel:
             panel.border_title = Content("Keys")
             panel.border_subtitle = Content("esc: back")
-            yield Static(Content("\n\n").join(_group(group) for group in GROUPS))
+            yield Static(self._table())
 
-
-def _group(name: str) -> Content:
-    lines = [Content.assemble((name, "bold $accent"))]
-    lines += [_line(key) for key in KEYS if key.group == name]
-    return Content("\n").join(lines)
-
-
-def _line(key: Key) -> Content:
-    return Content.assemble(
-        (key.shown + " " * (SHOWN_CELLS + 2 - width(key.shown)), "bold"),
-        (key.label + " " * (LABEL_CELLS + 2 - width(key.label)), "$foreground"),
-        (key.tooltip, "$secondary"),
-    )
+    def _table(self) -> Table:
+        colors = self.app.theme_variables
+        table = Table.grid(padding=(0, 2, 0, 0))
+        for group in GROUPS:
+            if table.row_count:
+                table.add_row()
+            table.add_row("", Text(group, f"bold {colors['accent']}"))
+            for key in KEYS:
+                if key.group == group:
+                    shown = in_ascii(key.shown) if self.ascii else key.shown
+                    table.add_row(Text(shown, "bold"), key.label, Text(key.tooltip, colors["secondary"]))
+        return table

@@ -56,7 +56,7 @@ class MainScreen(Screen[None]):
         self.status_run = StatusLine(id="status-run", ascii=ascii)
         self.status_rates = StatusLine(id="status-rates", ascii=ascii)
         self.banner = Banner()
-        self.failure = FailurePanel()
+        self.failure = FailurePanel(ascii=ascii)
         self.loading_panel = LoadingPanel(ascii=ascii)
         self.text = TextPanel(id="text", ascii=ascii)
         self.round = RoundPanel(id="round", ascii=ascii)
@@ -142,7 +142,8 @@ class MainScreen(Screen[None]):
         self.status_run.show(run_fields(view))
         self.status_rates.show(rate_fields(self.timeline.rates) if loaded else ())
         if not loaded:
-            self.loading_panel.show(pair_names(view.draft, view.target)[0], self.timeline.progress)
+            title = pair_names(view.draft, view.target)[0]
+            self.loading_panel.show(title, self.timeline.progress, live=view.live)
         self.prompt_name.show(self._prompt_name())
         shown = hints(self.transport)
         self.key_bar.show([(hint, tuple(map(self.works, hint.actions))) for hint in shown])
@@ -280,7 +281,7 @@ class MainScreen(Screen[None]):
             if prompt is not None:
                 self._begin(prompt=prompt)
 
-        self.app.push_screen(PromptScreen(self.transport.request.prompt), run)
+        self.app.push_screen(PromptScreen(self.transport.request.prompt, ascii=self.options.ascii), run)
 
     def action_view(self) -> None:
         views = WIDE_VIEWS if self.has_class("-wide") else NARROW_VIEWS
@@ -302,10 +303,10 @@ class MainScreen(Screen[None]):
                 self.shell.say(f"Saved to {saved}")
 
         if path := self.shell.trace_path:
-            self.app.push_screen(SaveScreen(path), done)
+            self.app.push_screen(SaveScreen(path, ascii=self.options.ascii), done)
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen())
+        self.app.push_screen(HelpScreen(ascii=self.options.ascii))
 
     def action_close(self) -> None:
         self.failure.close()

@@ -42,8 +42,8 @@ class PromptScreen(Panel[str]):
 
     BINDINGS = [("ctrl+s", "run", "run")]  # noqa: RUF012
 
-    def __init__(self, prompt: str) -> None:
-        super().__init__()
+    def __init__(self, prompt: str, *, ascii: bool = False) -> None:
+        super().__init__(ascii=ascii)
         self._prompt = prompt
 
     def compose(self) -> ComposeResult:

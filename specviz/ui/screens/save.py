@@ -14,8 +14,8 @@ from specviz.ui.screens.panel import Panel
 class SaveScreen(Panel[Path]):
     """Asks where to, and gives the path written, or None. Nothing is ever overwritten."""
 
-    def __init__(self, trace: Path) -> None:
-        super().__init__()
+    def __init__(self, trace: Path, *, ascii: bool = False) -> None:
+        super().__init__(ascii=ascii)
         self._trace = trace
 
     def compose(self) -> ComposeResult:

@@ -1,0 +1,210 @@
+"""The same seed gives the same run, another seed another one, and nothing but the settings of a round moves its numbers."""
+
+import json
+import queue
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+import specviz
+from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.decoder.live import LiveSource
+from specviz.decoder.uniforms import Uniforms
+from specviz.events import Calibration, End, Event, Round, Settings
+from specviz.session import Session
+from tests.decoder.models import Shelf
+from tests.decoder.running import Played, opened, play, setting
+
+PROMPT = "w3 w5"
+SETTINGS = setting(4)
+PROGRAM = """
+import json, sys
+from tests.decoder.running import opened, play, setting
+run = play(opened(sys.argv[1], sys.argv[2], max_new_tokens=40), "w3 w5", setting(4), seed=7)
+print("ran to", run.end.reason)
+json.dump(run.decisions(), open(sys.argv[3], "w"), default=bytes.hex)
+"""
+
+
+def folders(shelf: Shelf) -> tuple[str, str]:
+    return shelf.random(1), shelf.noisy(1, 0.1)
+
+
+def plain(decisions: list[dict[str, Any]]) -> Any:
+    return json.loads(json.dumps(decisions, default=bytes.hex))
+
+
+@pytest.mark.parametrize("index", [1, 2, 1000])
+@pytest.mark.parametrize("seed", [0, 7, 2**64 - 1])
+def test_uniforms_are_the_written_ones(seed: int, index: int) -> None:
+    raw = np.random.Philox(key=np.array([seed, index], dtype=np.uint64)).random_raw(65)
+    expected = [(int(word) >> 11) / 2**53 for word in raw]
+    for k in (0, 1, 32):
+        uniforms = Uniforms(seed, index, k)
+        assert uniforms.last == expected[0]
+        assert [uniforms.draft(i) for i in range(1, k + 1)] == expected[1 : 2 * k + 1 : 2]
+        assert [uniforms.test(i) for i in range(1, k + 1)] == expected[2 : 2 * k + 1 : 2]
+
+
+def test_a_round_records_the_uniforms_of_its_slots(shelf: Shelf) -> None:
+    run = play(opened(*folders(shelf)), PROMPT, SETTINGS, seed=7)
+    for round_ in run.rounds:
+        uniforms = Uniforms(7, round_.index, 32)
+        assert round_.last_u == uniforms.last
+        for i, token in enumerate(round_.drafted, 1):
+            assert (token.draft_u, token.u) == (uniforms.draft(i), uniforms.test(i))
+
+
+def test_spare_uniforms_are_none_of_the_slots() -> None:
+    uniforms = Uniforms(7, 1, 32)
+    spare = uniforms.spare()
+    taken = {uniforms.last, *map(uniforms.draft, range(1, 33)), *map(uniforms.test, range(1, 33))}
+    some = [next(spare) for _ in range(10)]
+    assert len({*some, *taken}) == 75
+    assert all(0 <= u < 1 for u in some)
+
+
+def stepped(source: LiveSource, seed: int) -> Played:
+    """The same run through a session, one permit a round."""
+    events: queue.Queue[tuple[int, Event]] = queue.Queue()
+    session = Session(source, lambda run, event: events.put((run, event)))
+    session.start()
+    run_id = session.begin(RunRequest(PROMPT, seed, SETTINGS), paused=True)
+    seen: list[Event] = []
+    while not seen or not isinstance(seen[-1], End):
+        if not seen or isinstance(seen[-1], Round) or type(seen[-1]).__name__ == "Ready":
+            session.step()
+        run, event = events.get(timeout=30)
+        if run == run_id:
+            seen.append(event)
+    session.close()
+    return Played(seen)
+
+
+def test_c32_the_same_seed_gives_the_same_run_everywhere(shelf: Shelf, tmp_path: Path) -> None:
+    target, draft = folders(shelf)
+    pair = opened(target, draft, max_new_tokens=40)
+    files = [tmp_path / "one.json", tmp_path / "two.json"]
+    root = Path(specviz.__path__[0]).parent
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, target, draft, str(file)],
+            cwd=root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for file in files
+    ]
+    run = play(pair, PROMPT, SETTINGS, seed=7)
+    assert play(pair, PROMPT, SETTINGS, seed=8).ids != run.ids
+    assert play(pair, PROMPT, SETTINGS, seed=7).decisions() == run.decisions()
+    assert play(opened(target, draft, max_new_tokens=40), PROMPT, SETTINGS, seed=7).decisions() == run.decisions()
+    options = RunOptions(PairOptions(draft, target), SETTINGS, calibrate=0, max_new_tokens=40)
+    assert stepped(LiveSource(options), 7).decisions() == run.decisions()
+    for process, file in zip(processes, files, strict=True):
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, out, err) == (0, "ran to max_new_tokens\n", ""), "and not a word from a library"
+        assert json.loads(file.read_text()) == plain(run.decisions())
+
+
+def test_c33_seeds_matter_and_uniforms_are_uniform(shelf: Shelf) -> None:
+    pair = opened(shelf.random(1), shelf.random(2), max_new_tokens=30)
+    runs = [play(pair, PROMPT, setting(4, 1.5), seed=seed) for seed in range(1, 21)]
+    assert len({tuple(run.ids) for run in runs}) > 15
+    us = [u for run in runs for r in run.rounds for t in r.drafted for u in (t.u, t.draft_u)]
+    us += [r.last_u for run in runs for r in run.rounds]
+    assert all(0 <= u < 1 for u in us)
+    assert kstest(us, "uniform").pvalue > 1e-4
+
+
+def test_calibration_changes_nothing(shelf: Shelf) -> None:
+    target, draft = folders(shelf)
+    untimed = play(opened(target, draft, calibrate=0), PROMPT, SETTINGS, seed=7)
+    timed = play(opened(target, draft, calibrate=5), PROMPT, SETTINGS, seed=7)
+    assert timed.decisions() == untimed.decisions()
+    calibration = timed.only(Calibration)
+    assert calibration.at_length == 2
+    assert calibration.target_step_ms > 0
+    assert calibration.draft_step_ms > 0
+    assert not any(isinstance(event, Calibration) for event in untimed.events)
+
+
+def test_settings_take_effect_with_the_round_that_asks_for_them(shelf: Shelf) -> None:
+    pair = opened(*folders(shelf), max_new_tokens=40)
+    plan = [
+        setting(4),
+        setting(4),
+        setting(2, 0.5),
+        setting(2, 0.5, top_k=3),
+        setting(3, 0.0),
+        setting(0),
+        setting(5, 1.0, top_p=0.5),
+    ]
+    asked: list[Settings] = []
+
+    def ask() -> Settings:
+        asked.append(plan[min(len(asked), len(plan) - 1)])
+        return asked[-1]
+
+    run = play(pair, PROMPT, ask, seed=7)
+    assert [round_.settings for round_ in run.rounds] == asked
+    steady = play(pair, PROMPT, setting(4), seed=7)
+    assert run.decisions()[:2] == steady.decisions()[:2]
+    assert [round_.k for round_ in run.rounds[:7]] == [4, 4, 2, 2, 3, 0, 5]
+    assert all(token.p == 1.0 for token in run.rounds[4].emitted)
+    assert all(len(token.p_top) <= 3 for token in run.rounds[3].emitted)
+
+
+def test_c84_every_number_is_finite_or_none(shelf: Shelf) -> None:
+    pair = opened(shelf.random(1), shelf.random(2), calibrate=1)
+    for settings in (setting(4, 0.7, top_k=2), setting(3, 1.0, top_p=0.3), setting(4, 0.0), setting(0, 2.0)):
+        run = play(pair, PROMPT, settings)
+        for event in run.events:
+            json.dumps(asdict(event), default=bytes.hex, allow_nan=False)
+        supports = [t for r in run.rounds for t in r.drafted if len(t.q_top) <= 2]
+        assert not settings.top_k or supports
+        json.dumps(run.stats.summary(), allow_nan=False)
+
+
+def test_raw_distributions_are_told_where_processing_changed_them(shelf: Shelf) -> None:
+    pair = opened(*folders(shelf))
+    for settings in (setting(2), setting(2, top_p=1.0)):
+        run = play(pair, PROMPT, settings)
+        assert all(token.raw is None for r in run.rounds for token in (*r.drafted, *r.emitted))
+    flat = play(pair, PROMPT, setting(2))
+    for settings in (setting(2, 0.5), setting(2, top_k=3), setting(2, draft_temperature=0.5)):
+        run = play(pair, PROMPT, settings)
+        first, same = run.rounds[0].drafted[0].raw, flat.rounds[0].drafted[0]
+        assert first is not None
+        assert (first.overlap, first.entropy_p, first.entropy_q) == (same.overlap, same.entropy_p, same.entropy_q)
+        assert (first.p_top, first.q_top) == (same.p_top, same.q_top)
+
+
+def test_top_lists_are_sorted_and_complete(shelf: Shelf) -> None:
+    run = play(opened(*folders(shelf)), PROMPT, SETTINGS)
+    for token in (token for round_ in run.rounds for token in round_.drafted):
+        for top in (token.p_top, token.q_top, token.residual_top):
+            assert 0 < len(top) <= 10
+            assert list(top) == sorted(top, key=lambda c: (-c.prob, c.id))
+            assert max(Counter(c.id for c in top).values()) == 1
+        assert token.rank_q == 1 + sum(c.prob > token.q for c in token.q_top) or token.rank_q > 10
+
+
+def test_the_bundled_pair_agrees_with_its_own_chances() -> None:
+    pair = opened("bundled:target", "bundled:draft", max_new_tokens=450)
+    tested = 0
+    for seed in range(5):
+        rates = play(pair, "Once upon a time there was a king who had three sons, and", setting(4), seed=seed).stats.whole()
+        assert rates.agreement_z is not None
+        assert abs(rates.agreement_z) < 3.3
+        tested += rates.tested
+    assert tested >= 2_000
