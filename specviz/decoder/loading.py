@@ -135,11 +135,19 @@ def reported(stage: Stage, emit: Emit) -> Iterator[None]:
 def load_weights(facts: ModelFacts, device: torch.device, dtype: torch.dtype) -> PreTrainedModel:
     """The model of ``facts`` on ``device``, ready to infer. Raises SpecvizError that names it and the cause."""
     try:
-        model = AutoModelForCausalLM.from_pretrained(facts.place, revision=facts.revision, dtype=dtype)
-        return model.to(device).eval().requires_grad_(False)
+        model, found = AutoModelForCausalLM.from_pretrained(
+            facts.place, revision=facts.revision, dtype=dtype, output_loading_info=True
+        )
+        model = model.to(device).eval().requires_grad_(False)
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise SpecvizError(
             f"The weights of --{facts.role} {facts.name} cannot be loaded ({type(error).__name__}): {reason}. "
             "Check that the folder or download is complete, and that there is memory for it."
         ) from error
+    if missing := sorted(found["missing_keys"]):  # transformers would go on with random ones
+        raise SpecvizError(
+            f"The weights of --{facts.role} {facts.name} are incomplete: {len(missing)} are missing, first {missing[0]}. "
+            "Check that the folder or download is complete, and that it holds a language model with its output layer."
+        )
+    return model

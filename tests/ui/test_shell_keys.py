@@ -19,8 +19,9 @@ async def sampled(pilot, app: SpecvizApp, rounds: int) -> None:  # type: ignore[
     """Step until there are so many rounds."""
     while app.timeline.total < rounds:
         before = app.timeline.total
-        await hit(pilot, "n")
+        app.simulate_key("n")
         await until(pilot, lambda: app.timeline.total > before)  # noqa: B023
+    await pilot.pause()
 
 
 async def test_n_samples_exactly_one_round_and_nothing_is_sampled_twice() -> None:
