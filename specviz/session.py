@@ -107,16 +107,16 @@ class Session:
 
     def _work(self) -> None:
         try:
-            self._source.open(lambda event: self._deliver(0, event))
+            self._source.open(lambda event: self._send(0, event))
         except Exception as error:
-            self._deliver(0, failure(error))
+            self._send(0, failure(error))
             return
         while (run := self._next_request()) is not None:
             run_id, request = run
             try:
                 self._play(run_id, request)
             except Exception as error:
-                self._deliver(run_id, failure(error))
+                self._send(run_id, failure(error))
             with self._changed:
                 if run_id == self._run_id:
                     self._running = False
@@ -141,13 +141,18 @@ class Session:
                     return
                 if isinstance(event, Round):
                     self._next_round_at = time.monotonic() + self._pace
-                self._deliver(run_id, event)
+                self._send(run_id, event)
                 if isinstance(event, Ready):
                     rounds_are_next = True
                 elif isinstance(event, Round) and event.stop is not None:
                     rounds_are_next = False
                 elif isinstance(event, End):
                     return
+
+    def _send(self, run_id: int, event: Event) -> None:
+        """Deliver, unless the run has been superseded meanwhile: after ``close`` or another ``begin`` nothing more comes."""
+        if not self._closed and run_id in (0, self._run_id):
+            self._deliver(run_id, event)
 
     def _superseded(self, run_id: int) -> bool:
         return self._closed or run_id != self._run_id

@@ -77,15 +77,11 @@ def warnings(rates: Rates) -> list[Field]:
     if rates.agreement_z is not None and abs(rates.agreement_z) > 4:
         z = f"|z| {abs(rates.agreement_z):.1f} > 4"
         fields.append(Field((f"BUG: {z}, acceptance contradicts its chance", f"BUG: {z}"), 0, "error"))
-    slow = [
-        f"{name} {value:.2f}x"
-        for name, value in (("model", rates.speedup_model), ("measured cost", rates.speedup_measured_cost))
-        if value is not None and value < 1
-    ]
-    if slow:
-        fields.append(
-            Field((f"slower than the target alone: {', '.join(slow)}", "slower than the target alone"), 1, "warning")
-        )
+    slow = "slower than the target alone"
+    if rates.speedup_measured_cost is not None and rates.speedup_measured_cost < 1:
+        fields.append(Field((f"measured {rates.speedup_measured_cost:.2f}x: {slow}", slow), 1, "warning"))
+    elif rates.speedup_model is not None and rates.speedup_model < 1:
+        fields.append(Field((slow,), 1, "warning"))
     return fields
 
 
@@ -97,13 +93,13 @@ def rate_fields(rates: Rates) -> list[Field]:
     formula = f"formula {number(rates.formula_at_tested)} | {number(rates.formula_at_overlap)}"
     fields = [
         Field((f"{tested} {interval(rates.alpha_tested_ci)}", tested), 2, "strong"),
-        Field((f"{overlap} {spread(rates.alpha_overlap, rates.alpha_overlap_ci)}", overlap, ""), 3),
+        Field((f"{overlap} {spread(rates.alpha_overlap, rates.alpha_overlap_ci)}", overlap, ""), 5),
         Field((f"{tokens} {short_error(rates.tokens_per_round_se)}", tokens, ""), 2, "strong"),
-        Field((formula, ""), 4),
-        *warnings(rates),
+        Field((formula, ""), 7),
         Field((f"c {number(rates.c, 1, 3)}", ""), 6),
-        Field((f"model {number(rates.speedup_model)}x", ""), 5),
-        Field((f"z {signed(rates.agreement_z)}", ""), 7),
+        Field((f"model {number(rates.speedup_model)}x", ""), 3),
+        *warnings(rates),
+        Field((f"z {signed(rates.agreement_z)}", ""), 4),
     ]
     if rates.first > 1:
         fields.insert(0, Field((f"since round {rates.first}", f"from {rates.first}"), 2, "accent"))

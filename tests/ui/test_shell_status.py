@@ -102,13 +102,15 @@ def test_numbers() -> None:
 
 def test_slower_than_the_target_is_said_whatever_the_room() -> None:
     slow = replace(NUMBERS, speedup_model=0.83, speedup_measured_cost=0.702)
-    assert "slower than the target alone: model 0.83x, measured cost 0.70x" in line(rate_fields(slow), 160)
+    wide = line(rate_fields(slow), 180)
+    assert "model 0.83x  measured 0.70x: slower than the target alone" in wide
+    assert "z +0.1" in line(rate_fields(slow), 118)
     for cells in (58, 78, 118):
         shown = line(rate_fields(slow), cells)
         assert "slower than the target alone" in shown
         assert width(shown) <= cells
     only_measured = replace(NUMBERS, speedup_measured_cost=0.9)
-    assert "slower than the target alone: measured cost 0.90x" in line(rate_fields(only_measured), 160)
+    assert "measured 0.90x: slower than the target alone" in line(rate_fields(only_measured), 160)
     assert "slower" not in line(rate_fields(NUMBERS), 160)
 
 

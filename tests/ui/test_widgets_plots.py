@@ -119,7 +119,7 @@ def test_titles_name_the_numbers_and_where_a_segment_began() -> None:
         app.show(2)
         await pilot.pause()
         assert "α  tested .500   overlap .600 ─" in lines_of(app.query_one(AlphaPlot))[0]
-        assert "tokens/round 2.00   formula 1.75 | 1.96 ─" in lines_of(app.query_one(TokensPlot))[0]
+        assert "tokens/round 2.00  formula 1.75|1.96 ─" in lines_of(app.query_one(TokensPlot))[0]
         app.show(4)
         await pilot.pause()
         lines = lines_of(app.query_one(AlphaPlot))

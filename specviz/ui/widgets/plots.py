@@ -175,9 +175,9 @@ class TokensPlot(RoundsPlot):
 
     def _title(self, rates: Rates) -> tuple[str, int]:
         none = self._glyphs.none
-        formulas = f"{fixed(rates.formula_at_tested, 2, none)} | {fixed(rates.formula_at_overlap, 2, none)}"
+        formulas = f"{fixed(rates.formula_at_tested, 2, none)}|{fixed(rates.formula_at_overlap, 2, none)}"
         measured = fixed(rates.tokens_per_round, 2, none)
-        return f"tokens/round {measured}   formula {formulas}", rates.tokens_per_round_first
+        return f"tokens/round {measured}  formula {formulas}", rates.tokens_per_round_first
 
     def _key(self) -> list[Part]:
         glyphs = self._glyphs

@@ -1,0 +1,440 @@
+"""The worker thread: permits, pace, changes, restarts and leaving, with a source that needs no model."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from specviz.config import RunRequest
+from specviz.errors import SpecvizError
+from specviz.events import (
+    Calibration,
+    Emitted,
+    End,
+    Event,
+    Failed,
+    Header,
+    Notice,
+    Progress,
+    Prompt,
+    Ready,
+    Round,
+    Settings,
+    Timing,
+)
+from specviz.session import Session
+from specviz.source import Emit
+
+PATIENCE = 10.0
+REQUEST = RunRequest("once", 0, Settings())
+HEADER = Header("now", "0", {}, 4, (), Prompt("once", ()))
+
+
+def made(index: int, settings: Settings, stop: bool) -> Round:
+    token = Emitted(1, b"a", "plain", 1.0, None, None, 1, 0.0, ())
+    timing = Timing(0, 1, 0, 0, 1)
+    reason = "max_new_tokens" if stop else None
+    return Round(index, index, 0, settings, (), (token,), 0, 0, 0.5, "k_zero", 0, timing, reason)  # type: ignore[arg-type]
+
+
+@dataclass
+class Script:
+    """A source of ``length`` rounds. ``before`` is called with a round's index before it is made, 0 stands for opening."""
+
+    length: int = 5
+    before: Callable[[int], None] = lambda _: None
+    asked: list[Settings] = field(default_factory=list)
+    closed: int = 0
+
+    def open(self, emit: Emit) -> None:
+        emit(Progress("target", 1, 2, "tensors"))
+        self.before(0)
+        emit(Notice("opened"))
+
+    def run(
+        self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
+    ) -> Iterator[Event]:
+        try:
+            yield replace(HEADER, prompt=Prompt(request.prompt, ()))
+            yield Progress("warm-up")
+            yield Calibration(2.0, 1.0, 1)
+            yield Ready()
+            for index in range(1, self.length + 1):
+                self.asked.append(settings())
+                self.before(index)
+                if stopped():
+                    return
+                yield made(index, self.asked[-1], index == self.length)
+            yield End("max_new_tokens")
+        finally:
+            self.closed += 1
+
+
+class Seen:
+    """What a session delivered, in order."""
+
+    def __init__(self) -> None:
+        self.queue: queue.Queue[tuple[int, Event]] = queue.Queue()
+        self.all: list[tuple[int, Event]] = []
+
+    def __call__(self, run_id: int, event: Event) -> None:
+        assert threading.current_thread().name == "specviz-session"
+        self.queue.put((run_id, event))
+
+    def next(self, run_id: int) -> Event:
+        """The next event, which must be of that run."""
+        got, event = self.queue.get(timeout=PATIENCE)
+        self.all.append((got, event))
+        assert got == run_id, event
+        return event
+
+    def until(self, run_id: int, kind: type[Event]) -> list[Event]:
+        """Events up to and with one of ``kind`` of that run; those of others are passed over."""
+        events: list[Event] = []
+        while not events or not isinstance(events[-1], kind):
+            got, event = self.queue.get(timeout=PATIENCE)
+            self.all.append((got, event))
+            if got == run_id:
+                events.append(event)
+        return events
+
+    def nothing(self) -> bool:
+        """Whether the worker, given time, delivers nothing."""
+        try:
+            self.all.append(self.queue.get(timeout=0.05))
+        except queue.Empty:
+            return True
+        return False
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+def started(source: Script, seen: Seen) -> Session:
+    session = Session(source, seen)
+    session.start()
+    assert [type(seen.next(0)) for _ in range(2)] == [Progress, Notice]
+    return session
+
+
+def names(events: list[Event]) -> list[str]:
+    return [type(event).__name__ for event in events]
+
+
+OPENING = ["Header", "Progress", "Calibration", "Ready"]
+
+
+def test_a_run_goes_through_by_itself(seen: Seen) -> None:
+    session = started(Script(3), seen)
+    run = session.begin(REQUEST)
+    assert session.running
+    assert names(seen.until(run, End)) == [*OPENING, "Round", "Round", "Round", "End"]
+    session.close()
+    assert not session.running
+
+
+def test_what_comes_before_the_rounds_comes_while_paused(seen: Seen) -> None:
+    session = started(Script(3), seen)
+    run = session.begin(REQUEST, paused=True)
+    assert names(seen.until(run, Ready)) == OPENING
+    assert seen.nothing()
+    assert not session.running
+    session.close()
+
+
+def test_a_step_is_exactly_one_round(seen: Seen) -> None:
+    source = Script(4)
+    session = started(source, seen)
+    run = session.begin(REQUEST, paused=True)
+    seen.until(run, Ready)
+    for index in (1, 2):
+        session.step()
+        (event,) = seen.until(run, Round)
+        assert isinstance(event, Round)
+        assert event.index == index
+        assert seen.nothing()
+        assert len(source.asked) == index, "the next round is not even begun"
+    session.step()
+    session.step()
+    assert names(seen.until(run, End)) == ["Round", "Round", "End"], "the end needs no permit"
+    session.close()
+
+
+def test_a_step_before_loading_is_over_is_kept(seen: Seen) -> None:
+    gate = threading.Event()
+    session = Session(Script(4, before=lambda index: None if index else assert_set(gate)), seen)
+    session.start()
+    run = session.begin(REQUEST, paused=True)
+    session.step()
+    gate.set()
+    seen.until(run, Round)
+    assert seen.nothing()
+    session.close()
+
+
+def assert_set(gate: threading.Event) -> None:
+    assert gate.wait(PATIENCE)
+
+
+def test_pause_lets_the_round_in_hand_finish_and_resume_goes_on(seen: Seen) -> None:
+    in_hand, gate = threading.Event(), threading.Event()
+
+    def before(index: int) -> None:
+        if index == 2:
+            in_hand.set()
+            assert_set(gate)
+
+    session = started(Script(4, before), seen)
+    run = session.begin(REQUEST)
+    assert_set(in_hand)
+    session.pause()
+    assert not session.running
+    gate.set()
+    events = [*seen.until(run, Round), *seen.until(run, Round)]
+    assert names(events) == [*OPENING, "Round", "Round"]
+    assert seen.nothing()
+    session.resume()
+    assert session.running
+    assert names(seen.until(run, End)) == ["Round", "Round", "End"]
+    session.close()
+
+
+def test_pause_drops_permits_that_were_not_used(seen: Seen) -> None:
+    in_hand, gate = threading.Event(), threading.Event()
+
+    def before(index: int) -> None:
+        if index == 1:
+            in_hand.set()
+            assert_set(gate)
+
+    session = started(Script(5, before), seen)
+    run = session.begin(REQUEST, paused=True)
+    for _ in range(3):
+        session.step()
+    assert_set(in_hand)
+    session.pause()
+    gate.set()
+    seen.until(run, Round)
+    assert seen.nothing()
+    session.close()
+
+
+def test_a_change_lands_with_the_next_round(seen: Seen) -> None:
+    in_hand, gate = threading.Event(), threading.Event()
+
+    def before(index: int) -> None:
+        if index == 2:
+            in_hand.set()
+            assert_set(gate)
+
+    source = Script(4, before)
+    session = started(source, seen)
+    run = session.begin(REQUEST)
+    assert_set(in_hand)
+    session.change(Settings(k=7, temperature=0.5))
+    gate.set()
+    seen.until(run, End)
+    assert source.asked == [Settings(), Settings(), Settings(k=7, temperature=0.5), Settings(k=7, temperature=0.5)]
+    again = session.begin(REQUEST)
+    seen.until(again, End)
+    assert source.asked[4] == Settings(), "a new run has the settings of its request"
+    session.close()
+
+
+def test_the_pace_waits_between_rounds_and_enters_no_time(seen: Seen) -> None:
+    session = started(Script(3), seen)
+    session.pace = 0.15
+    begun = time.monotonic()
+    run = session.begin(REQUEST)
+    rounds = [event for event in seen.until(run, End) if isinstance(event, Round)]
+    assert time.monotonic() - begun >= 0.3
+    assert [round_.timing.total_ms for round_ in rounds] == [1, 1, 1]
+    session.close()
+
+
+def test_a_slow_pace_can_be_stepped_through_changed_and_left(seen: Seen) -> None:
+    session = started(Script(6), seen)
+    session.pace = 3600.0
+    run = session.begin(REQUEST)
+    assert names(seen.until(run, Round)) == [*OPENING, "Round"], "the first round waits for nothing"
+    assert seen.nothing()
+    session.step()
+    seen.until(run, Round)
+    assert seen.nothing()
+    session.pace = 0.0
+    assert names(seen.until(run, End)) == ["Round"] * 4 + ["End"]
+    session.pace = 3600.0
+    again = session.begin(REQUEST)
+    seen.until(again, Round)
+    begun = time.monotonic()
+    session.close()
+    assert time.monotonic() - begun < 1
+
+
+def test_begin_supersedes_the_run_before(seen: Seen) -> None:
+    in_hand, gate = threading.Event(), threading.Event()
+
+    def before(index: int) -> None:
+        if index == 2 and not gate.is_set():
+            in_hand.set()
+            assert_set(gate)
+
+    source = Script(4, before)
+    session = started(source, seen)
+    first = session.begin(REQUEST)
+    assert_set(in_hand)
+    second = session.begin(replace(REQUEST, prompt="twice"))
+    assert second != first
+    gate.set()
+    events = seen.until(second, End)
+    assert names(events) == [*OPENING, "Round", "Round", "Round", "Round", "End"]
+    assert isinstance(events[0], Header)
+    assert events[0].prompt.text == "twice"
+    of_first = [event for run, event in seen.all if run == first]
+    assert names(of_first) == [*OPENING, "Round"], "what was in hand was dropped"
+    assert source.closed == 2
+    session.close()
+
+
+def test_only_the_last_of_many_requests_runs(seen: Seen) -> None:
+    gate = threading.Event()
+    session = Session(Script(2, before=lambda index: None if index else assert_set(gate)), seen)
+    session.start()
+    runs = [session.begin(replace(REQUEST, prompt=str(n))) for n in range(5)]
+    gate.set()
+    seen.until(runs[-1], End)
+    assert {run for run, _ in seen.all} == {0, runs[-1]}
+    session.close()
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_close_while_the_source_is_blocked(seen: Seen, place: int) -> None:
+    in_hand, gate = threading.Event(), threading.Event()
+
+    def before(index: int) -> None:
+        if index == place:
+            in_hand.set()
+            gate.wait(PATIENCE)
+
+    session = Session(Script(5, before), seen)
+    session.start()
+    session.begin(REQUEST)
+    assert_set(in_hand)
+    begun = time.monotonic()
+    session.close(timeout=0.2)
+    assert time.monotonic() - begun < 1
+    while not seen.queue.empty():
+        seen.queue.get()
+    gate.set()
+    session.close()
+    assert not session_thread_alive()
+    assert seen.queue.empty(), "nothing is delivered behind a close"
+
+
+def session_thread_alive() -> bool:
+    return any(thread.name == "specviz-session" for thread in threading.enumerate())
+
+
+def test_closing_ends_the_iterator(seen: Seen) -> None:
+    source = Script(5)
+    session = started(source, seen)
+    run = session.begin(REQUEST, paused=True)
+    seen.until(run, Ready)
+    session.close()
+    assert source.closed == 1
+    session.close()
+    session.begin(REQUEST)
+    assert seen.nothing()
+
+
+def failing(error: Exception, at: int) -> Callable[[int], None]:
+    def before(index: int) -> None:
+        if index == at:
+            raise error
+
+    return before
+
+
+def test_c73_an_error_becomes_an_event_behind_the_rounds_before_it(seen: Seen) -> None:
+    session = started(Script(5, failing(RuntimeError("boom [/] \x1b[31m"), 3)), seen)
+    run = session.begin(REQUEST)
+    events = seen.until(run, Failed)
+    assert names(events) == [*OPENING, "Round", "Round", "Failed"]
+    failed = events[-1]
+    assert isinstance(failed, Failed)
+    assert (failed.message, failed.exit_code) == ("RuntimeError: boom [/] \x1b[31m", 1)
+    assert "Traceback" in failed.detail
+    again = session.begin(REQUEST)
+    assert names(seen.until(again, Failed))[-1] == "Failed", "the worker lives on"
+    session.close()
+
+
+def test_an_error_in_plain_words_keeps_them_and_its_exit_code(seen: Seen) -> None:
+    session = started(Script(5, failing(SpecvizError("The prompt is too long."), 1)), seen)
+    run = session.begin(REQUEST)
+    failed = seen.until(run, Failed)[-1]
+    assert isinstance(failed, Failed)
+    assert (failed.message, failed.exit_code) == ("The prompt is too long.", 2)
+    session.close()
+
+
+def test_an_error_while_opening_is_delivered_as_run_0(seen: Seen) -> None:
+    session = Session(Script(5, failing(SpecvizError("No such model."), 0)), seen)
+    session.start()
+    assert isinstance(seen.next(0), Progress)
+    failed = seen.next(0)
+    assert isinstance(failed, Failed)
+    assert (failed.message, failed.exit_code) == ("No such model.", 2)
+    session.begin(REQUEST)
+    session.close()
+    assert seen.nothing()
+
+
+def test_c72_many_events_and_an_early_close_fifty_times() -> None:
+    for _ in range(50):
+        enough = threading.Event()
+        count = 0
+
+        def deliver(run_id: int, event: Event, enough: threading.Event = enough) -> None:
+            nonlocal count
+            count += 1
+            if count == 20:
+                enough.set()
+
+        session = Session(Script(10_000), deliver)
+        session.begin(REQUEST)
+        session.start()
+        assert enough.wait(PATIENCE)
+        session.close()
+        assert not session_thread_alive()
+        after = count
+        time.sleep(0)
+        assert count == after < 10_000
+
+
+def test_every_call_returns_at_once_while_the_source_is_busy(seen: Seen) -> None:
+    in_hand, gate = threading.Event(), threading.Event()
+
+    def before(index: int) -> None:
+        if index == 1:
+            in_hand.set()
+            assert_set(gate)
+
+    session = started(Script(3, before), seen)
+    session.begin(REQUEST)
+    assert_set(in_hand)
+    begun = time.monotonic()
+    session.pause()
+    session.step()
+    session.resume()
+    session.change(Settings(k=1))
+    session.pace = 0.0
+    session.begin(REQUEST, paused=True)
+    assert time.monotonic() - begun < 0.5
+    gate.set()
+    session.close()
