@@ -150,7 +150,7 @@ class Session:
                     return
 
     def _send(self, run_id: int, event: Event) -> None:
-        """Deliver, unless the run has been superseded meanwhile: after ``close`` or another ``begin`` nothing more comes."""
+        """Deliver, unless the run has been superseded meanwhile: behind ``close`` or ``begin`` nothing old comes."""
         if not self._closed and run_id in (0, self._run_id):
             self._deliver(run_id, event)
 

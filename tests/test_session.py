@@ -42,7 +42,7 @@ def made(index: int, settings: Settings, stop: bool) -> Round:
 
 @dataclass
 class Script:
-    """A source of ``length`` rounds. ``before`` is called with a round's index before it is made, 0 stands for opening."""
+    """A source of ``length`` rounds. ``before`` is called with the index of a round to be made, 0 for opening."""
 
     length: int = 5
     before: Callable[[int], None] = lambda _: None

@@ -17,7 +17,7 @@ from specviz.source import Source
 from specviz.tokens import safe_terminal_text
 from specviz.ui.options import AppOptions
 
-SWITCH_INTERVAL = 1e-5
+SWITCH_INTERVAL = 1e-4
 """Seconds a thread may keep the interpreter from another. Every torch call gives it up and wants it back at once; with
 Python's 5 ms a screen that is being drawn would hold up each of a forward's hundreds of calls for as long."""
 

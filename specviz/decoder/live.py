@@ -1,5 +1,6 @@
 """The live source: a pair of models, loaded once, run as often as asked."""
 
+import gc
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -67,6 +68,7 @@ class LiveSource:
         def causal(model: transformers.PreTrainedModel, of: ModelFacts) -> CausalModel:
             return CausalModel(model, role=of.role, name=of.name, vocab_size=facts.vocab_size, context=of.context)
 
+        gc.freeze()  # hundreds of thousands of objects of the libraries, which no later collection need look at
         self._pair = Pair(
             facts, facts.vocabulary(), causal(draft, facts.draft), causal(target, facts.target), (*facts.notes, *forced)
         )

@@ -49,7 +49,9 @@ def choose_device(asked: str) -> torch.device:
     try:
         device = torch.device(asked)
     except RuntimeError:
-        raise SpecvizError(f"--device {asked}: there is no such kind of device. Use auto, cpu, cuda, cuda:N or mps.") from None
+        raise SpecvizError(
+            f"--device {asked}: there is no such kind of device. Use auto, cpu, cuda, cuda:N or mps."
+        ) from None
     present = {
         "cpu": True,
         "cuda": torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
@@ -147,7 +149,7 @@ def load_weights(facts: ModelFacts, device: torch.device, dtype: torch.dtype) ->
         ) from error
     if missing := sorted(found["missing_keys"]):  # transformers would go on with random ones
         raise SpecvizError(
-            f"The weights of --{facts.role} {facts.name} are incomplete: {len(missing)} are missing, first {missing[0]}. "
-            "Check that the folder or download is complete, and that it holds a language model with its output layer."
+            f"The weights of --{facts.role} {facts.name} are incomplete: {len(missing)} are missing, "
+            f"first {missing[0]}. Check that the folder or download is complete and holds the whole model."
         )
     return model

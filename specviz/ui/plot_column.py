@@ -14,8 +14,8 @@ from specviz.ui.widgets.positions import PositionsPanel
 if TYPE_CHECKING:
     from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
 
-EVERY = 0.25
-"""Least seconds between two drawings: a plot costs tens of milliseconds that the decoder would use."""
+EVERY = 0.15
+"""Least seconds between two drawings, less than between two paints of a flooded screen: both go into one frame."""
 
 
 class PlotColumn(Vertical):

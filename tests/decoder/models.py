@@ -71,7 +71,7 @@ def save_model(
     eos: str | None = None,
     eos_ids: Sequence[int] | None = None,
 ) -> None:
-    """Weights, configs and tokenizer. ``eos``: the tokenizer's end token; ``eos_ids``: those of the generation settings."""
+    """Weights, configs and tokenizer. ``eos``: the tokenizer's end token; ``eos_ids``: the generation settings'."""
     strings = words(model.config.vocab_size) if vocabulary is None else list(vocabulary)
     ends = list(eos_ids) if eos_ids is not None else None if eos is None else strings.index(eos)
     model.config.eos_token_id = model.generation_config.eos_token_id = ends

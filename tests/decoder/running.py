@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import isfinite
 from typing import Any
 
@@ -39,7 +39,7 @@ class Opened:
 
 
 def opened(target: str, draft: str | None = None, **options: Any) -> Opened:
-    """Load a pair (a model as its own draft where none is named); ``options`` are those of PairOptions and RunOptions."""
+    """Load a pair, a model as its own draft where none is named; ``options`` of PairOptions and RunOptions."""
     of_pair = {name: options.pop(name) for name in ("force", "dtype", "device") if name in options}
     run_options = {"calibrate": 0, "max_new_tokens": 32, **options}
     source = LiveSource(RunOptions(PairOptions(draft or target, target, **of_pair), Settings(), **run_options))
@@ -162,7 +162,7 @@ def fresh_scores(folder: str, ids: Sequence[int]) -> torch.Tensor:
     return loaded(folder)(input_ids=torch.tensor([list(ids)]), use_cache=False).logits[0, -1]  # type: ignore[no-any-return]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _greedy(folder: str, prompt: tuple[int, ...], n: int) -> tuple[int, ...]:
     ids = list(prompt)
     for _ in range(n):

@@ -13,7 +13,7 @@ from tests.decoder.running import Feeds, greedy, opened, play, setting
 
 
 def verdicts(round_: Round) -> dict[str, int]:
-    counts = {name: round_.count(name) for name in ("accepted", "rejected", "untested", "ignored")}  # type: ignore[arg-type]
+    counts = {name: round_.count(name) for name in ("accepted", "rejected", "untested", "ignored")}
     return {name: n for name, n in counts.items() if n}
 
 
@@ -161,7 +161,9 @@ def spelled(*tokens: str) -> list[int]:
         "split over two rounds",
     ],
 )
-def test_c17_a_stop_string_ends_the_text(shelf: Shelf, stop: list[str], tokens: list[str], kept: int, text: str) -> None:
+def test_c17_a_stop_string_ends_the_text(
+    shelf: Shelf, stop: list[str], tokens: list[str], kept: int, text: str
+) -> None:
     vocab = len(STOP_VOCABULARY)
     folder = script(shelf, spelled(*tokens), vocab=vocab, vocabulary=STOP_VOCABULARY)
     pair = opened(folder, stop=tuple(stop))

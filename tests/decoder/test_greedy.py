@@ -9,11 +9,11 @@ from tests.decoder.running import greedy, opened, play, setting
 
 PROMPTS = ([3], [3, 5], [3, 5, 8, 1, 0, 2, 7])
 PAIRS: dict[str, tuple[dict[str, Any], float]] = {
-    "gpt2, a close draft": ({"seed": 1}, 0.03),
-    "gpt2, a coarse draft": ({"seed": 9}, 0.05),
-    "gpt2 of two layers": ({"seed": 2, "layers": 2}, 0.03),
-    "llama": ({"seed": 3, "family": "llama"}, 0.03),
-    "llama of two layers": ({"seed": 4, "family": "llama", "layers": 2}, 0.03),
+    "gpt2, a close draft": ({"seed": 1}, 0.02),
+    "gpt2, a coarse draft": ({"seed": 9}, 0.04),
+    "gpt2 of two layers": ({"seed": 2, "layers": 2}, 0.02),
+    "llama": ({"seed": 3, "family": "llama"}, 0.02),
+    "llama, wider": ({"seed": 4, "family": "llama", "width": 32}, 0.02),
 }
 
 

@@ -1,85 +1,18 @@
 """Loading: progress as events, libraries kept off the terminal, dtypes and devices, and weights that cannot be used."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-import specviz
 from specviz.config import PairOptions
 from specviz.decoder.loading import choose_device
 from specviz.errors import SpecvizError
 from specviz.events import Progress
 from tests.decoder.models import Shelf, everywhere, random, save_model, scripted
 from tests.decoder.running import greedy, opened, play, setting
-
-NOISY_LOAD = """
-import logging, multiprocessing, os, sys, threading, warnings
-
-multiprocessing.set_start_method("spawn")
-
-class Screen:
-    "What an app puts in place of stderr: it has no file behind it."
-    def __init__(self): self.text = ""
-    def write(self, text): self.text += text
-    def flush(self): pass
-    def isatty(self): return True
-    def fileno(self): return -1
-
-real, sys.stderr = sys.stderr, Screen()
-import huggingface_hub.utils, tqdm, tqdm.auto, transformers
-from transformers import AutoModelForCausalLM
-from tests.decoder.running import opened, play, setting
-
-load = AutoModelForCausalLM.from_pretrained
-
-def noisy_load(*args, **kwargs):
-    for bar in (tqdm.tqdm, tqdm.auto.tqdm, huggingface_hub.utils.tqdm):
-        for _ in bar(range(3), desc="fetching"): pass
-    print("printed"); print("printed", file=sys.stderr)
-    warnings.warn("warned")
-    logging.getLogger("transformers").warning("logged")
-    os.write(2, b"written")
-    return load(*args, **kwargs)
-
-AutoModelForCausalLM.from_pretrained = noisy_load
-problems = []
-
-def work():
-    try:
-        run = play(opened(sys.argv[1], sys.argv[2]), "w3 w5", setting(4))
-        assert len(run.ids) == 32
-    except BaseException as error:
-        problems.append(repr(error))
-
-thread = threading.Thread(target=work)
-thread.start()
-thread.join()
-try:
-    multiprocessing.RLock()
-    problems.append("the trap is not set")
-except ValueError:
-    pass
-sys.stderr = real
-assert not problems, problems
-"""
-
-
-def test_c51_c52_noisy_libraries_and_broken_bars_fail_no_load(shelf: Shelf) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", NOISY_LOAD, shelf.random(1), shelf.noisy(1, 0.1)],
-        cwd=Path(specviz.__path__[0]).parent,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_progress_is_told_by_stage(shelf: Shelf) -> None:
@@ -111,7 +44,7 @@ def test_c30_a_dtype_that_is_asked_for_wins(shelf: Shelf) -> None:
         assert sum(candidate.prob for candidate in token.p_top) <= 1 + 1e-6
 
 
-@pytest.mark.parametrize(("asked", "text"), [("cuda:99", "no such device"), ("mps:7", "no such"), ("gpu", "no such kind")])
+@pytest.mark.parametrize(("asked", "text"), [("cuda:99", "no such device"), ("gpu", "no such kind")])
 def test_a_device_that_is_not_there(asked: str, text: str) -> None:
     with pytest.raises(SpecvizError, match=text) as error:
         choose_device(asked)
@@ -161,7 +94,9 @@ def test_scores_that_are_not_finite_end_the_run_in_words(shelf: Shelf, role: str
     broken = broken_at(shelf, 10)
     names = {"draft": healthy, "target": healthy, role: broken}
     pair = opened(names["target"], names["draft"], dtype=dtype)
-    with pytest.raises(SpecvizError, match=rf"^Round 4: The scores of the {role} .* in {dtype} are not finite") as error:
+    with pytest.raises(
+        SpecvizError, match=rf"^Round 4: The scores of the {role} .* in {dtype} are not finite"
+    ) as error:
         play(pair, "w1", setting(2, 0.0))
     assert broken in str(error.value)
     assert error.value.exit_code == 2

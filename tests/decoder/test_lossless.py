@@ -1,6 +1,5 @@
 """What comes out is distributed as the target alone would have it, and the tests that say so can fail."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from specviz.decoder import deciding
 from specviz.decoder.sampling import float64
 from specviz.events import Settings
 from tests.decoder.models import Shelf
-from tests.decoder.repeating import Behind, Decide, Known, agreement_z, first_p_value, p_values, repeated
+from tests.decoder.repeating import Behind, agreement_z, first_p_value, p_values, repeated
 from tests.decoder.running import opened, setting
 
 N = 20_000
@@ -60,14 +59,14 @@ class RawTested:
 
 def test_the_test_sees_a_raw_q_that_was_never_sampled(shelf: Shelf) -> None:
     place = tiny(shelf, SETTINGS["temperature 0.7, top-k"])
-    outcomes = repeated(RawTested(place), K, range(6_000))
+    outcomes = repeated(RawTested(place), K, range(4_000))
     assert first_p_value(place, outcomes) < 1e-6
 
 
 def test_the_test_sees_a_residual_that_is_p(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deciding, "residual", lambda p, q: (float64(p), torch.zeros(len(p), dtype=torch.bool)))
     place = tiny(shelf, SETTINGS["temperature 1"])
-    assert first_p_value(place, repeated(place, K, range(6_000))) < 1e-6
+    assert first_p_value(place, repeated(place, K, range(4_000))) < 1e-6
 
 
 def test_the_test_sees_a_uniform_used_twice(shelf: Shelf) -> None:
@@ -76,4 +75,4 @@ def test_the_test_sees_a_uniform_used_twice(shelf: Shelf) -> None:
         return deciding.decide(p, q, drafted, tests, tests[kept] if kept < len(tests) else last_u, spare)
 
     place = tiny(shelf, SETTINGS["temperature 1"])
-    assert first_p_value(place, repeated(place, K, range(6_000), decide)) < 1e-6
+    assert first_p_value(place, repeated(place, K, range(4_000), decide)) < 1e-6

@@ -98,7 +98,7 @@ def test_a_config_of_a_usable_model_passes_every_check(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("config", [GPT2Config(), Qwen2Config()], ids=["gpt2", "qwen2"])
 def test_a_folder_without_tokenizer_files_is_refused(tmp_path: Path, config: PreTrainedConfig) -> None:
-    with pytest.raises(SpecvizError, match="tokenizer of --target .* has no vocabulary"):
+    with pytest.raises(SpecvizError, match=r"tokenizer of --target .* has no vocabulary"):
         facts(config_folder(tmp_path, config), config_folder(tmp_path, config))
 
 

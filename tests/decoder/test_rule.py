@@ -1,6 +1,6 @@
 """The exact rule: what is accepted, what is resampled, and what a person is told about it."""
 
-from dataclasses import replace
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -76,10 +76,10 @@ def test_decide_falls_back_to_p_where_p_never_exceeds_q() -> None:
 
 
 def test_c02_the_emitted_tokens_are_distributed_as_p() -> None:
-    outcomes = repeated(Known(P, Q, 3), 3, range(20_000))
+    outcomes = repeated(Known(P, Q, 3), 3, range(10_000))
     for place in range(3):
         ids = [o.emitted[place] for o in outcomes if len(o.emitted) > place]
-        assert len(ids) > 4_000
+        assert len(ids) > 2_000
         assert p_value(ids, torch.tensor(P)) > 1e-4
     tested = [i < o.n_accepted for o in outcomes for i in range(min(3, o.n_accepted + 1))]
     assert abs(np.mean(tested) - 0.6) < 3 * sqrt(0.6 * 0.4 / len(tested))
@@ -130,7 +130,7 @@ def test_c05_a_scripted_run_shows_the_same_numbers(shelf: Shelf) -> None:
         assert (token.accept_prob, token.overlap) == pytest.approx((0.8, 0.8), abs=1e-6)
     rates = run.stats.whole()
     assert rates.alpha_tested == pytest.approx(0.8, abs=3 * 0.4 / sqrt(rates.tested))
-    assert rates.formula_at_overlap == pytest.approx(3.36, abs=0.01)
+    assert rates.formula_at_overlap == pytest.approx(np.mean([expected_tokens(0.8, r.k) for r in run.rounds]), abs=1e-4)
     assert rates.agreement_z is not None
     assert abs(rates.agreement_z) < 3.3
 
@@ -163,9 +163,8 @@ def test_c20_disjoint_supports_reject_everything(shelf: Shelf, cut: dict[str, An
         for token in round_.drafted:
             assert (token.p, token.overlap, token.match, token.accept_prob) == (0, 0, 0, 0)
             assert token.q > 0
-            assert token.residual_top == tuple(
-                replace(top, prob=pytest.approx(top.prob, abs=1e-7)) for top in token.p_top
-            )
+            assert [c.id for c in token.residual_top] == [c.id for c in token.p_top]
+            assert [c.prob for c in token.residual_top] == pytest.approx([c.prob for c in token.p_top], abs=1e-7)
         assert round_.emitted[0].residual == pytest.approx(round_.emitted[0].p, abs=1e-7)
     assert run.stats.whole().alpha_tested == 0.0
     if "top_k" in cut:
@@ -212,7 +211,7 @@ def test_c24_tokens_behind_a_bonus_are_drafted_as_well_as_any(shelf: Shelf) -> N
             rounds = play(pair, "w3 w5", setting(k), seed=seed).rounds
             accepted += sum(r.n_accepted for r in rounds)
             tested += sum(r.tested for r in rounds)
-            for before, round_ in zip(rounds, rounds[1:], strict=False):
+            for before, round_ in pairwise(rounds):
                 count = behind[before.emitted[-1].origin]
                 count[0] += round_.n_accepted
                 count[1] += round_.tested
@@ -269,7 +268,9 @@ def test_inverse_cdf_is_exact_in_the_tail() -> None:
 def test_process_cuts_in_the_written_order() -> None:
     scores = shifted(torch.tensor([0.5, 0.25, 0.15, 0.1]).log())
     assert process(scores, 1.0, None, None).tolist() == pytest.approx([0.5, 0.25, 0.15, 0.1])
-    assert process(scores, 0.5, None, None).tolist() == pytest.approx([0.25 / 0.345, 0.0625 / 0.345, 0.0225 / 0.345, 0.01 / 0.345])
+    assert process(scores, 0.5, None, None).tolist() == pytest.approx(
+        [0.25 / 0.345, 0.0625 / 0.345, 0.0225 / 0.345, 0.01 / 0.345]
+    )
     assert process(scores, 1.0, 2, None).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
     assert process(scores, 1.0, None, 0.5).tolist() == pytest.approx([1, 0, 0, 0])
     assert process(scores, 1.0, None, 0.51).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])

@@ -1,19 +1,14 @@
-"""The same seed gives the same run, another seed another one, and nothing but the settings of a round moves its numbers."""
+"""The same seed gives the same run, another one another, and nothing but its settings moves a round's numbers."""
 
 import json
 import queue
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import kstest
 
-import specviz
 from specviz.config import PairOptions, RunOptions, RunRequest
 from specviz.decoder.live import LiveSource
 from specviz.decoder.uniforms import Uniforms
@@ -24,21 +19,10 @@ from tests.decoder.running import Played, opened, play, setting
 
 PROMPT = "w3 w5"
 SETTINGS = setting(4)
-PROGRAM = """
-import json, sys
-from tests.decoder.running import opened, play, setting
-run = play(opened(sys.argv[1], sys.argv[2], max_new_tokens=40), "w3 w5", setting(4), seed=7)
-print("ran to", run.end.reason)
-json.dump(run.decisions(), open(sys.argv[3], "w"), default=bytes.hex)
-"""
 
 
 def folders(shelf: Shelf) -> tuple[str, str]:
     return shelf.random(1), shelf.noisy(1, 0.1)
-
-
-def plain(decisions: list[dict[str, Any]]) -> Any:
-    return json.loads(json.dumps(decisions, default=bytes.hex))
 
 
 @pytest.mark.parametrize("index", [1, 2, 1000])
@@ -88,37 +72,20 @@ def stepped(source: LiveSource, seed: int) -> Played:
     return Played(seen)
 
 
-def test_c32_the_same_seed_gives_the_same_run_everywhere(shelf: Shelf, tmp_path: Path) -> None:
+def test_c32_the_same_seed_gives_the_same_run_free_or_stepped(shelf: Shelf) -> None:
     target, draft = folders(shelf)
     pair = opened(target, draft, max_new_tokens=40)
-    files = [tmp_path / "one.json", tmp_path / "two.json"]
-    root = Path(specviz.__path__[0]).parent
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, target, draft, str(file)],
-            cwd=root,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for file in files
-    ]
     run = play(pair, PROMPT, SETTINGS, seed=7)
     assert play(pair, PROMPT, SETTINGS, seed=8).ids != run.ids
     assert play(pair, PROMPT, SETTINGS, seed=7).decisions() == run.decisions()
     assert play(opened(target, draft, max_new_tokens=40), PROMPT, SETTINGS, seed=7).decisions() == run.decisions()
     options = RunOptions(PairOptions(draft, target), SETTINGS, calibrate=0, max_new_tokens=40)
     assert stepped(LiveSource(options), 7).decisions() == run.decisions()
-    for process, file in zip(processes, files, strict=True):
-        out, err = process.communicate(timeout=120)
-        assert (process.returncode, out, err) == (0, "ran to max_new_tokens\n", ""), "and not a word from a library"
-        assert json.loads(file.read_text()) == plain(run.decisions())
 
 
 def test_c33_seeds_matter_and_uniforms_are_uniform(shelf: Shelf) -> None:
     pair = opened(shelf.random(1), shelf.random(2), max_new_tokens=30)
-    runs = [play(pair, PROMPT, setting(4, 1.5), seed=seed) for seed in range(1, 21)]
+    runs = [play(pair, PROMPT, setting(2, 1.5), seed=seed) for seed in range(1, 21)]
     assert len({tuple(run.ids) for run in runs}) > 15
     us = [u for run in runs for r in run.rounds for t in r.drafted for u in (t.u, t.draft_u)]
     us += [r.last_u for run in runs for r in run.rounds]
@@ -179,7 +146,8 @@ def test_raw_distributions_are_told_where_processing_changed_them(shelf: Shelf) 
     pair = opened(*folders(shelf))
     for settings in (setting(2), setting(2, top_p=1.0)):
         run = play(pair, PROMPT, settings)
-        assert all(token.raw is None for r in run.rounds for token in (*r.drafted, *r.emitted))
+        assert all(token.raw is None for token in run.emitted)
+        assert all(token.raw is None for round_ in run.rounds for token in round_.drafted)
     flat = play(pair, PROMPT, setting(2))
     for settings in (setting(2, 0.5), setting(2, top_k=3), setting(2, draft_temperature=0.5)):
         run = play(pair, PROMPT, settings)
@@ -201,10 +169,13 @@ def test_top_lists_are_sorted_and_complete(shelf: Shelf) -> None:
 
 def test_the_bundled_pair_agrees_with_its_own_chances() -> None:
     pair = opened("bundled:target", "bundled:draft", max_new_tokens=450)
-    tested = 0
+    prompt = "Once upon a time there was a king who had three sons, and"
+    tested, zs = 0, []
     for seed in range(5):
-        rates = play(pair, "Once upon a time there was a king who had three sons, and", setting(4), seed=seed).stats.whole()
+        rates = play(pair, prompt, setting(4), seed=seed).stats.whole()
         assert rates.agreement_z is not None
-        assert abs(rates.agreement_z) < 3.3
+        zs.append(rates.agreement_z)
         tested += rates.tested
     assert tested >= 2_000
+    assert all(abs(z) < 3.3 for z in zs), zs
+    assert abs(sum(zs) / 5**0.5) < 3.3, zs

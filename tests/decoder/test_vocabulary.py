@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE, WordPiece
 from tokenizers.trainers import BpeTrainer, WordPieceTrainer
 from transformers import PreTrainedTokenizerFast
@@ -19,7 +19,9 @@ from specviz.decoder.inspection import tops
 from specviz.decoder.vocabulary import Vocabulary, compare, token_bytes, tokenizer_size
 from specviz.tokens import emitted_text
 
-TEXT = "Hello world again, hello old world. The  quick brown fox über 12 naïve cafés; 你好世界 and 🦊🦊 again and again.\n"
+TEXT = (
+    "Hello world again, hello old world. The  quick brown fox über 12 naïve cafés; 你好世界 and 🦊🦊 again and again.\n"
+)
 
 
 @cache
@@ -28,7 +30,10 @@ def byte_level() -> PreTrainedTokenizerFast:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = BpeTrainer(
-        vocab_size=330, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=["<|end|>"], show_progress=False
+        vocab_size=330,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=["<|end|>"],
+        show_progress=False,
     )
     tokenizer.train_from_iterator([TEXT] * 4, trainer)
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>")
@@ -39,7 +44,9 @@ def metaspace() -> PreTrainedTokenizerFast:
     """A space in front, spaces as ▁, bytes for whatever is not in the vocabulary: as Llama 2 and Gemma do it."""
     words = Tokenizer(BPE())
     words.pre_tokenizer = pre_tokenizers.Metaspace()
-    words.train_from_iterator(["Hello world again the quick brown fox"] * 4, BpeTrainer(vocab_size=80, show_progress=False))
+    words.train_from_iterator(
+        ["Hello world again the quick brown fox"] * 4, BpeTrainer(vocab_size=80, show_progress=False)
+    )
     state = json.loads(words.to_str())["model"]
     pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *state["vocab"]]
     merges = [tuple(merge) for merge in state["merges"]]

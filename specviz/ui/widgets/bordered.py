@@ -1,15 +1,15 @@
 """Titles in borders: literal, and cut in the widget's own repertoire."""
 
 from textual.content import Content
-from textual.widget import Widget
 
 from specviz.tokens import clip
+from specviz.ui.widgets.painted import Painted
 
 _CORNERS = 6
 """Cells of a border line that a title cannot have."""
 
 
-class Bordered(Widget):
+class Bordered(Painted):
     """A widget with a border; mixed into panels of any kind. ``-ascii`` is the class of an ASCII border."""
 
     _titles: tuple[str, str] = ("", "")

@@ -110,4 +110,4 @@ class PositionsPanel(Bordered, ScrollView, can_focus=False):
         return [strip_of([(text, self._style(name)) for text, name in parts], width, base) for parts in lines]
 
     def _style(self, name: str) -> Style:
-        return Style.null() if name == "text" else self.get_component_rich_style(f"positions--{name}", partial=True)
+        return Style.null() if name == "text" else self.painted(f"positions--{name}")

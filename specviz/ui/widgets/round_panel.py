@@ -70,14 +70,15 @@ class RoundPanel(Bordered):
 
     def show(self, round: Round | None, *, row: int | None = None, max_k: int = 0, end: End | None = None) -> None:
         """Show ``round`` with ``row`` chosen; None: the row worth explaining. ``max_k``: the rows to reserve."""
-        self._round = round
-        self._row = row if row is not None or round is None else default_row(round)
-        self._max_k = max(max_k, round.k if round else 0)
         self.entitle(
             title(round, self._glyphs) if round else "Round", ending(end, self._glyphs) if end and round else ""
         )
-        self._strips = None
-        self.refresh()
+        row = row if row is not None or round is None else default_row(round)
+        max_k = max(max_k, round.k if round else 0)
+        if round is not self._round or (row, max_k) != (self._row, self._max_k):
+            self._round, self._row, self._max_k = round, row, max_k
+            self._strips = None
+            self.refresh()
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -128,7 +129,7 @@ class RoundPanel(Bordered):
         if times:
             lines.append([(f" {timing(shown, self._glyphs)}", "head")])
         base = self.rich_style
-        tint = self.get_component_rich_style("round--chosen", partial=True)
+        tint = self.painted("round--chosen")
         return [
             strip_of([(text, self._style(name)) for text, name in parts], width, base + tint if y in chosen else base)
             for y, parts in enumerate(lines)
@@ -148,9 +149,9 @@ class RoundPanel(Bordered):
         if name == "text":
             return Style.null()
         if name in ("head", "quiet", "faint", "strong"):
-            return self.get_component_rich_style(f"round--{name}", partial=True)
+            return self.painted(f"round--{name}")
         kind = name.removeprefix("mark:")
-        style = self.get_component_rich_style(component(kind), partial=True)
+        style = self.painted(component(kind))
         return style + _UPRIGHT if kind != name else style
 
 

@@ -7,10 +7,10 @@ from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from specviz.ui.glyphs import Glyphs, glyphs
 from specviz.ui.widgets.drawing import strip_of
+from specviz.ui.widgets.painted import Painted
 
 HINT = "  N of each round; [ ] = shown, click to jump"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -37,7 +37,7 @@ def window(count: int, shown: int, room: int, first: int) -> int:
     return max(0, min(max(min(first, shown - 1), shown - room), last))
 
 
-class RoundStrip(Widget):
+class RoundStrip(Painted):
     """A cell a round; click to jump to it."""
 
     ALLOW_SELECT = False
@@ -108,4 +108,4 @@ class RoundStrip(Widget):
         return parts
 
     def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"strip--{name}", partial=True)
+        return self.painted(f"strip--{name}")

@@ -74,7 +74,7 @@ class RoundsPlot(Bordered):
         return [strip_of([(text, self._style(name)) for text, name in parts], width, base) for parts in lines]
 
     def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"plot--{name}", partial=True)
+        return self.painted(f"plot--{name}")
 
     def _upto(self, values: Sequence[float | None]) -> Sequence[float | None]:
         return values[: self._shown]

@@ -17,8 +17,6 @@ from specviz.ui.widgets.flow import Span, nearest
 from specviz.ui.widgets.sentences import ending
 from specviz.ui.widgets.story import Story
 
-ROOM_STEP = 8
-"""Lines by which the scrolled height grows: each change of it costs a layout of the screen."""
 _PLAIN = Style(strike=False, underline=False, italic=False)
 _CURSOR = Style(reverse=True, bold=True)
 
@@ -119,14 +117,22 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
     def _update(self, first: int, *, following: bool) -> None:
         story = self._story
         before, count = self.virtual_size.height, story.count
-        room = count if count <= self._height else -(-count // ROOM_STEP) * ROOM_STEP
-        if room != before:
-            self.virtual_size = Size(self._width, room)
+        if count != before:
+            self._set_scrolled_height(count)
         at_end = self._end is not None and story.shown == len(story.rounds)
         self.entitle("Text", ending(self._end, self._glyphs) if self._end and at_end else "")
         if following:
             self._bring_into_view()
         self.refresh_lines(first, max(before, count) - first + 1)
+
+    def _set_scrolled_height(self, lines: int) -> None:
+        """Tell the scroll bar; the screen is laid out anew, a costly thing, only where the bar comes or goes."""
+        size = Size(self._width, lines)
+        if self.show_vertical_scrollbar == (lines > self._height):
+            self.set_reactive(TextPanel.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = lines
+        else:
+            self.virtual_size = size
 
     def _bring_into_view(self) -> None:
         """Show the end of the text, or as near to it as the cursor allows."""
