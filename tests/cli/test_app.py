@@ -22,15 +22,16 @@ def test_a_session_on_the_bundled_pair(home: Path) -> None:
         terminal.until_shown("PAUSED")
         terminal.send("nnn")
         terminal.until_shown("PAUSED  round 3")
+        terminal.until(lambda: "Round 3 " in terminal.shown, "the panels of round 3")
         three = text_panel(terminal)
         assert "Once upon a time" in three
         terminal.send("pp")
         terminal.until_shown("round 1 of 3")
-        assert text_panel(terminal) != three
+        terminal.until(lambda: text_panel(terminal) != three, "the text as of round 1")
         terminal.send("++")
         terminal.send("nn")
         terminal.until_shown("round 3")
-        assert text_panel(terminal) == three
+        terminal.until(lambda: text_panel(terminal) == three, "the text as of round 3 again")
         terminal.send("n")
         terminal.until_shown("PAUSED  round 4")
         terminal.until_shown("K 6")
@@ -54,9 +55,10 @@ def test_a_session_on_the_bundled_pair(home: Path) -> None:
 def text_panel(terminal: Terminal) -> str:
     """The text on the left of the first panel, to the first of the round panel."""
     rows = terminal.shown.splitlines()
-    begin = next(i for i, row in enumerate(rows) if "Text" in row)
-    end = next(i for i, row in enumerate(rows) if "Round" in row and i > begin)
-    return "\n".join(row[: row.index("│", 1)] for row in rows[begin + 1 : end - 1] if row.count("│") > 1).rstrip()
+    begin = next((i for i, row in enumerate(rows) if "Text" in row), 0)
+    end = next((i for i, row in enumerate(rows) if "Round" in row and i > begin), 0)
+    inner = (row[1 : row.index("│", 1)].rstrip() for row in rows[begin + 1 : end - 1] if row.count("│") > 1)
+    return "\n".join(filter(None, inner))
 
 
 def test_c71_quit_while_loading() -> None:

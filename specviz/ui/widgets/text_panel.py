@@ -141,9 +141,11 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         cursor = self._story.find(self._story.shown, self._row) if self._row is not None else None
         if cursor is not None:
             y = max(min(y, cursor[0]), cursor[0] - height + 1)
-        self._following = self._placing = True
-        self.scroll_to(y=y, animate=False, immediate=True, force=True)
-        self._placing = False
+        self._following = True
+        if y != self.scroll_offset.y:
+            self._placing = True
+            self.scroll_to(y=y, animate=False, immediate=True, force=True)
+            self._placing = False
 
     def on_resize(self) -> None:
         self._laid_out_height = self._height
