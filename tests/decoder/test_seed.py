@@ -165,17 +165,3 @@ def test_top_lists_are_sorted_and_complete(shelf: Shelf) -> None:
             assert list(top) == sorted(top, key=lambda c: (-c.prob, c.id))
             assert max(Counter(c.id for c in top).values()) == 1
         assert token.rank_q == 1 + sum(c.prob > token.q for c in token.q_top) or token.rank_q > 10
-
-
-def test_the_bundled_pair_agrees_with_its_own_chances() -> None:
-    pair = opened("bundled:target", "bundled:draft", max_new_tokens=450)
-    prompt = "Once upon a time there was a king who had three sons, and"
-    tested, zs = 0, []
-    for seed in range(5):
-        rates = play(pair, prompt, setting(4), seed=seed).stats.whole()
-        assert rates.agreement_z is not None
-        zs.append(rates.agreement_z)
-        tested += rates.tested
-    assert tested >= 2_000
-    assert all(abs(z) < 3.3 for z in zs), zs
-    assert abs(sum(zs) / 5**0.5) < 3.3, zs

@@ -39,7 +39,7 @@ def test_leaving_by_a_key(keys: str, code: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("scenario", "keys"), [("loading", "q"), ("forward", "q"), ("forward", "\x03")])
-def test_leaving_while_the_worker_is_busy(scenario: str, keys: str, tmp_path: Path) -> None:
+def test_c71_leaving_while_the_worker_is_busy(scenario: str, keys: str, tmp_path: Path) -> None:
     with open_app(scenario, tmp_path) as terminal:
         terminal.until_shown("PAUSED" if scenario == "forward" else "loading draft model")
         terminal.send("n")
@@ -57,7 +57,7 @@ def test_leaving_while_the_worker_is_busy(scenario: str, keys: str, tmp_path: Pa
     [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)],
     ids=lambda value: str(value),
 )
-def test_signals(number: signal.Signals, code: int, tmp_path: Path) -> None:
+def test_c74_signals(number: signal.Signals, code: int, tmp_path: Path) -> None:
     with open_app("plain", tmp_path) as terminal:
         terminal.until_shown("PAUSED")
         terminal.signal(number)
@@ -65,7 +65,7 @@ def test_signals(number: signal.Signals, code: int, tmp_path: Path) -> None:
         assert_given_back(terminal)
 
 
-def test_an_error_in_the_worker(tmp_path: Path) -> None:
+def test_c74_an_error_in_the_worker(tmp_path: Path) -> None:
     with open_app("worker", tmp_path) as terminal:
         terminal.until_shown("RuntimeError: boom [/] ␛[31m")
         assert b"boom [/] \x1b[31m" not in terminal.output
@@ -75,7 +75,7 @@ def test_an_error_in_the_worker(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scenario", ["render", "mount"])
-def test_a_crash_of_the_app(scenario: str, tmp_path: Path) -> None:
+def test_c74_a_crash_of_the_app(scenario: str, tmp_path: Path) -> None:
     with open_app(scenario, tmp_path) as terminal:
         assert terminal.ended() == 1
         assert_given_back(terminal)
