@@ -13,13 +13,15 @@ class Source(Protocol):
     """A live pair, a trace or a script of a test."""
 
     def open(self, emit: Emit) -> None:
-        """Do what is slow, once, telling ``emit`` about it (Progress, Notice). Raises SpecvizError if it cannot work."""
+        """Do what is slow, once, telling ``emit`` about it (Progress, Notice). Raises SpecvizError if it cannot."""
         ...
 
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
     ) -> Iterator[Event]:
-        """Yield Header, Calibration (if any), Ready, then a Round a step, and End. Progress and Notice may come before Ready.
+        """Yield Header, Calibration (if any), Ready, then a Round a step, and End.
+
+        Progress and Notice may come before Ready.
 
         ``settings`` is asked at the start of each round. Once ``stopped`` is true the iterator ends as soon as
         it can, without End and without a half-made round. Closing the iterator early is always allowed.

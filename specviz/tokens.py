@@ -45,7 +45,7 @@ def width(text: str) -> int:
 
 
 @lru_cache(maxsize=8192)
-def visible(data: bytes, *, ascii: bool = False) -> str:  # noqa: A002
+def visible(data: bytes, *, ascii: bool = False) -> str:
     """A token's bytes as safe cells for chips and tables: one line, never empty, never a bare blank.
 
     Leading, trailing and repeated spaces become ``␣`` (ASCII ``_``), a line break ``⏎``, a tab ``⇥``, other
@@ -64,7 +64,7 @@ def visible(data: bytes, *, ascii: bool = False) -> str:  # noqa: A002
     return _SPACES_THAT_MATTER.sub(spaces, text)
 
 
-def clip(text: str, cells: int, *, ascii: bool = False) -> str:  # noqa: A002
+def clip(text: str, cells: int, *, ascii: bool = False) -> str:
     """``text`` cut to at most ``cells`` cells, never inside a wide character or a cluster.
 
     A cut text ends in ``…`` (ASCII ``~``); a very long one, where there is room, in ``…`` and its number of characters.
@@ -94,7 +94,7 @@ class TextDecoder:
     at once with "replace". ``keep`` names the controls that pass as they are; spaces always do.
     """
 
-    def __init__(self, *, ascii: bool = False, keep: str = "\n") -> None:  # noqa: A002
+    def __init__(self, *, ascii: bool = False, keep: str = "\n") -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._cleaner = _Cleaner(ascii_only=ascii, keep=keep, plain_spaces=True)
 

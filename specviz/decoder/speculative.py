@@ -209,7 +209,10 @@ class Speculation:
                 q_top=view.q_tops[i],
                 residual_top=residual_tops[i],
                 raw=raw.raw(i, token) if raw else None,
-                detail=proposal.detail[i] if proposal.detail else {},
+                detail={
+                    **(proposal.detail[i] if proposal.detail else {}),
+                    **({"residual_is_p": True} if decision.fell_back[i] else {}),
+                },
             )
             for i, token in enumerate(ids)
         )

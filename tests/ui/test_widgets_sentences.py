@@ -153,7 +153,8 @@ def test_greedy_names_the_raw_probabilities_and_no_ratio() -> None:
 
 
 def test_a_residual_that_fell_back_to_p_is_said_so() -> None:
-    drafted = make_drafted(" a", "rejected", q=0.5, p=0.49, u=0.99, residual_top=())
+    drafted = make_drafted(" a", "rejected", q=0.5, p=0.49, u=0.99)
+    drafted = dataclasses.replace(drafted, detail={"residual_is_p": True})
     emitted = [make_emitted(" b", "resampled", p=0.49, residual=0.49)]
     text = explain(make_round(drafted=[drafted], emitted=emitted), 0)
     assert text.endswith("\n↳ ␣b drawn from p itself, with probability .49: p nowhere exceeds q")

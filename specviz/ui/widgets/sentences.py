@@ -109,7 +109,7 @@ def _with_correction(round: Round, drafted: Drafted, first: str, glyphs: Glyphs)
 
 def _resampled(rejected: Drafted, last: Emitted, glyphs: Glyphs) -> str:
     name = f"{glyphs.mark('resampled')} {_name(last.bytes, glyphs)}"
-    if last.residual is None or not rejected.residual_top:
+    if last.residual is None or rejected.detail.get("residual_is_p"):
         return f"{name} drawn from p itself, with probability {prob(last.p, 2)}: p nowhere exceeds q"
     return f"{name} drawn from max(0, p {glyphs.minus} q) with probability {short(last.residual)}"
 
