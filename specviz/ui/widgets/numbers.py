@@ -24,12 +24,12 @@ def power_of_ten(value: float, digits: int) -> str:
 
 
 def precise(value: float) -> str:
-    """A probability in three figures, for a sentence that computes with it: ``.412``, ``.00042``, ``4.2e-7``."""
+    """A probability for a sentence that computes with it, never less than two figures: ``.412``, ``.00042``, ``4.2e-7``."""
     if value <= 0 or value >= 1:
         return short(value)
     if value < 1e-4:
         return power_of_ten(value, 1)
-    text = f"{value:.3f}" if value >= 0.1 else f"{value:.3g}"
+    text = f"{value:.3f}" if value >= 0.01 else f"{value:.2g}"
     return text[1:] if text.startswith("0.") else prob(value)
 
 
