@@ -24,7 +24,7 @@ def power_of_ten(value: float, digits: int) -> str:
 
 
 def precise(value: float) -> str:
-    """A probability for a sentence that computes with it, never less than two figures: ``.412``, ``.00042``, ``4.2e-7``."""
+    """A probability for a sentence that computes with it, two figures or more: ``.412``, ``.00042``, ``4.2e-7``."""
     if value <= 0 or value >= 1:
         return short(value)
     if value < 1e-4:
