@@ -92,6 +92,9 @@ RUN_OPTIONS = [
     click.option("--target", metavar="MODEL", help="Target model: hub id, folder or bundled:target."),
     click.option("--draft-revision", metavar="REV", help="Branch, tag or commit of the draft on the hub."),
     click.option("--target-revision", metavar="REV", help="Branch, tag or commit of the target on the hub."),
+    click.option("--offline", is_flag=True, help="Ask nothing of the hub: models come from its cache."),
+    click.option("--trust-remote-code", is_flag=True, help="Run Python files that come with a model."),
+    click.option("--allow-pickle", is_flag=True, help="Read weights that are there as pickle files only."),
     click.option("--device", type=Device(), default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps."),
     click.option(
         "--dtype",
@@ -114,6 +117,7 @@ RUN_OPTIONS = [
         "--prompt", "prompts", multiple=True, metavar="TEXT", help="Text to go on from; repeatable in the app."
     ),
     click.option("--prompt-file", metavar="FILE", help="Read the prompt from a file; - is standard input."),
+    click.option("--chat", is_flag=True, help="Put the prompt through the target's chat template."),
     click.option("--max-new-tokens", type=Whole(1), default=256, show_default=True, help="Budget of the text."),
     click.option("--stop", type=NonEmpty(), multiple=True, metavar="TEXT", help="End before this text; repeatable."),
     click.option(
@@ -167,6 +171,9 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         device=given["device"],
         dtype=given["dtype"],
         force=given["force"],
+        offline=given["offline"],
+        trust_remote_code=given["trust_remote_code"],
+        allow_pickle=given["allow_pickle"],
     )
     return RunOptions(
         pair=pair,
@@ -176,6 +183,7 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         max_new_tokens=given["max_new_tokens"],
         stop=given["stop"],
         calibrate=given["calibrate"],
+        chat=given["chat"],
     )
 
 

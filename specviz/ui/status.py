@@ -14,6 +14,7 @@ from specviz.ui.widgets.sentences import ENDS
 Tone = Literal["plain", "strong", "quiet", "accent", "warning", "error"]
 
 STAGES: dict[Stage, str] = {
+    "files": "model files",
     "import": "libraries",
     "tokenizer": "tokenizer",
     "draft": "draft model",
