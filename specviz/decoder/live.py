@@ -15,12 +15,14 @@ from specviz import __version__
 from specviz.config import RunOptions, RunRequest
 from specviz.decoder.drafters.model import ModelDrafter, step_ms
 from specviz.decoder.ending import Ending
+from specviz.decoder.hub import Places, fetch, refuse_without_room
 from specviz.decoder.loading import choose_device, choose_dtype, leave_a_core, load_weights, quiet_libraries, reported
 from specviz.decoder.models import CausalModel
-from specviz.decoder.pair import ModelFacts, PairFacts, read_pair, refuse_unless_forced
+from specviz.decoder.pair import PairFacts, read_pair, refuse_unless_forced
+from specviz.decoder.prompts import read_prompt
+from specviz.decoder.reading import ModelFacts
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
-from specviz.errors import SpecvizError
 from specviz.events import Calibration, End, Event, Header, Notice, Progress, Prompt, Ready, Round, Settings
 from specviz.source import Emit
 
@@ -39,8 +41,10 @@ class Pair:
 class LiveSource:
     """Implements Source on real weights."""
 
-    def __init__(self, options: RunOptions) -> None:
+    def __init__(self, options: RunOptions, places: Places | None = None) -> None:
+        """``places``: where the models are, if somebody has looked already."""
         self._options = options
+        self._places = places
         self._pair: Pair | None = None
 
     def open(self, emit: Emit) -> None:
@@ -48,19 +52,23 @@ class LiveSource:
         leave_a_core()
         options = self._options.pair
         emit(Progress("tokenizer"))
-        facts = read_pair(options)
+        facts = read_pair(options, self._places, emit)
         forced = refuse_unless_forced(facts, options.force)
+        read_prompt(facts.target, self._options.prompts[0][1], facts.vocab_size, chat=self._options.chat)
         for note in facts.notes:
             emit(Notice(note))
         for refusal in forced:
             emit(Notice(refusal, permanent=True))
         device = choose_device(options.device)
         dtype = choose_dtype(options.dtype, device, [facts.draft, facts.target])
+        refuse_without_room([facts.draft.to_fetch, facts.target.to_fetch])
+        fetch(*facts.draft.to_fetch, "draft", emit)
         with reported("draft", emit):
             draft = load_weights(facts.draft, device, dtype)
         if (facts.draft.place, facts.draft.revision) == (facts.target.place, facts.target.revision):
             target = draft
         else:
+            fetch(*facts.target.to_fetch, "target", emit)
             with reported("target", emit):
                 target = load_weights(facts.target, device, dtype)
 
@@ -77,12 +85,8 @@ class LiveSource:
         pair = self._pair
         if pair is None:
             raise RuntimeError("open() comes before run()")
-        ids = prompt_ids(pair.facts.target, request.prompt, pair.vocabulary.size)
-        limit = pair.target.context
-        if len(ids) > limit:
-            raise SpecvizError(
-                f"The prompt is longer than the target's context: prompt {len(ids)} tokens, limit {limit}. Shorten it."
-            )
+        prompt = read_prompt(pair.facts.target, request.prompt, pair.vocabulary.size, chat=self._options.chat)
+        ids = list(prompt.ids)
         end_ids = pair.facts.end_ids
         yield Header(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -90,10 +94,10 @@ class LiveSource:
             config=self._config(pair, request),
             vocab_size=pair.vocabulary.size,
             end_ids=tuple(sorted(end_ids)),
-            prompt=Prompt(request.prompt, tuple(map(pair.vocabulary.token, ids))),
+            prompt=Prompt(prompt.text, tuple(map(pair.vocabulary.token, ids))),
         )
         stop = tuple(text.encode() for text in self._options.stop)
-        ending = Ending(end_ids, stop, self._options.max_new_tokens, limit)
+        ending = Ending(end_ids, stop, self._options.max_new_tokens, pair.target.context)
         drafter = ModelDrafter(pair.draft)
         run = Speculation(pair.target, drafter, pair.vocabulary, ids, request.seed, ending)
         with placed("Before round 1"):
@@ -146,28 +150,6 @@ class LiveSource:
             "special_ids": sorted(pair.vocabulary.special_ids),
             "notes": list(pair.notes),
         }
-
-
-def prompt_ids(target: ModelFacts, text: str, vocab_size: int) -> list[int]:
-    """The prompt's ids, tokenised once by the target's tokenizer as it does by default, special tokens parsed.
-
-    Where that gives no id at all the text starts from the tokenizer's start id, else from its end id.
-    """
-    tokenizer = target.tokenizer
-    ids: list[int] = tokenizer(text, add_special_tokens=True, verbose=False)["input_ids"]
-    if not ids:
-        starts = (tokenizer.bos_token_id, target.text_config.bos_token_id, *sorted(target.end_ids))
-        ids = [i for i in starts if i is not None][:1]
-    if not ids:
-        raise SpecvizError(
-            "The prompt is empty, and this tokenizer names no start or end token to begin from. Bring a prompt."
-        )
-    if max(ids) >= vocab_size:
-        raise SpecvizError(
-            f"The prompt has the id {max(ids)}, which one of the models cannot read: it has ids below {vocab_size}. "
-            "Change the prompt."
-        )
-    return ids
 
 
 def warm_up(pair: Pair, last_id: int, k: int) -> None:

@@ -12,7 +12,7 @@ import tqdm  # type: ignore[import-untyped]
 import transformers
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from specviz.decoder.pair import ModelFacts
+from specviz.decoder.reading import ModelFacts
 from specviz.errors import SpecvizError
 from specviz.events import Progress, Stage
 from specviz.source import Emit
@@ -49,7 +49,9 @@ def choose_device(asked: str) -> torch.device:
     try:
         device = torch.device(asked)
     except RuntimeError:
-        raise SpecvizError(f"--device {asked}: there is no such kind of device. Use auto, cpu, cuda, cuda:N or mps.") from None
+        raise SpecvizError(
+            f"--device {asked}: there is no such kind of device. Use auto, cpu, cuda, cuda:N or mps."
+        ) from None
     present = {
         "cpu": True,
         "cuda": torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
@@ -81,7 +83,7 @@ def _computes_in_bfloat16() -> bool:
 def n_parameters(facts: ModelFacts) -> int:
     """The number of parameters a config stands for, without reading any."""
     with torch.device("meta"):
-        return int(AutoModelForCausalLM.from_config(facts.config).num_parameters())
+        return int(AutoModelForCausalLM.from_config(facts.config, trust_remote_code=facts.trusted).num_parameters())
 
 
 class _SilentBar:
@@ -135,7 +137,12 @@ def reported(stage: Stage, emit: Emit) -> Iterator[None]:
 def load_weights(facts: ModelFacts, device: torch.device, dtype: torch.dtype) -> PreTrainedModel:
     """The model of ``facts`` on ``device``, ready to infer. Raises SpecvizError that names it and the cause."""
     try:
-        model = AutoModelForCausalLM.from_pretrained(facts.place, revision=facts.revision, dtype=dtype)
+        model = AutoModelForCausalLM.from_pretrained(
+            facts.place,
+            dtype=dtype,
+            trust_remote_code=facts.trusted,
+            use_safetensors=facts.weights.format == "safetensors",
+        )
         return model.to(device).eval().requires_grad_(False)
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
