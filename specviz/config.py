@@ -24,8 +24,9 @@ PREPARED_PROMPTS: tuple[tuple[str, str], ...] = (
 class PairOptions:
     """Which two models, where and how: everything the loader needs.
 
-    ``offline``: the cache only. ``trust_remote_code``: run Python files that come with a model. ``allow_pickle``:
-    read weights that are there as pickle files only.
+    ``draft_device``: where the draft runs, None where that is left to ``device``. ``offline``: the cache only.
+    ``trust_remote_code``: run Python files that come with a model. ``allow_pickle``: read weights that are there as
+    pickle files only.
     """
 
     draft: str = BUNDLED_DRAFT
@@ -33,6 +34,7 @@ class PairOptions:
     draft_revision: str | None = None
     target_revision: str | None = None
     device: str = "auto"
+    draft_device: str | None = None
     dtype: str = "auto"
     force: bool = False
     offline: bool = False

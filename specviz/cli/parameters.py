@@ -96,6 +96,7 @@ RUN_OPTIONS = [
     click.option("--trust-remote-code", is_flag=True, help="Run Python files that come with a model."),
     click.option("--allow-pickle", is_flag=True, help="Read weights that are there as pickle files only."),
     click.option("--device", type=Device(), default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps."),
+    click.option("--draft-device", type=Device(), help="Of the draft alone.  [default: as target's]"),
     click.option(
         "--dtype",
         type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
@@ -169,6 +170,7 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         draft_revision=given["draft_revision"],
         target_revision=given["target_revision"],
         device=given["device"],
+        draft_device=given["draft_device"],
         dtype=given["dtype"],
         force=given["force"],
         offline=given["offline"],
