@@ -215,7 +215,7 @@ REREAD = WayBack(
 )
 
 
-def way_back(config: Any, model_class: type | None = None) -> WayBack:
+def way_back(config: Any, model_class: Any = None) -> WayBack:
     """The way for a config that ``why_refused`` lets through; ``model_class``: what runs it, where that is known."""
     if not _takes_a_cache(config, model_class):
         return REREAD
@@ -237,9 +237,6 @@ def why_refused(config: Any) -> str | None:
     return None
 
 
-why_not_croppable = why_refused
-
-
 def no_way_back(role: str, name: str, config: Any, reason: str) -> str:
     """The refusal in a sentence or two."""
     return (
@@ -258,7 +255,7 @@ def _crops(layer: Any) -> bool:
     return known and bool(layer.is_croppable)
 
 
-def _takes_a_cache(config: Any, model_class: type | None) -> bool:
+def _takes_a_cache(config: Any, model_class: Any) -> bool:
     model = model_class or MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
     return model is None or "cache" in inspect.signature(model.forward).parameters
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from specviz.config import PairOptions
-from specviz.decoder.caches import why_not_croppable
+from specviz.decoder.caches import no_way_back, slow_path, way_back, why_refused
 from specviz.decoder.hub import Places, locate
 from specviz.decoder.models import UNLIMITED
 from specviz.decoder.reading import ModelFacts, read_model
@@ -105,18 +105,17 @@ def _architecture(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
 
 
 def _caches(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
-    reasons = [(model, why_not_croppable(model.config)) for model in (draft, target)]
-    bad = [(model, reason) for model, reason in reasons if reason]
-    draft_cell, target_cell = ("roll-back" if reason is None else "no exact roll-back" for _, reason in reasons)
+    reasons = [(model, why_refused(model.config)) for model in (draft, target)]
+    ways = [None if reason else way_back(model.config) for model, reason in reasons]
+    draft_cell, target_cell = (way.name if way else "none" for way in ways)
     cells = draft_cell, target_cell
-    if not bad:
+    if all(way and not way.slow for way in ways):
         yield Finding("cache", "pass", "both caches can be rolled back exactly", cells)
-    for model, reason in bad:
-        text = (
-            f"--{model.role} {model.name} ({model.config.model_type}) is not supported yet: {reason}, "
-            "so rejected drafts could stay in its cache. Choose a model with full attention in every layer."
-        )
-        yield Finding("cache", "refuse", text, cells)
+    for (model, reason), way in zip(reasons, ways, strict=True):
+        if reason:
+            yield Finding("cache", "refuse", no_way_back(model.role, model.name, model.config, reason), cells)
+        elif way and way.slow:
+            yield Finding("cache", "note", slow_path(model.role, model.name, model.config, way.slow), cells)
 
 
 def _tokenizers(draft: ModelFacts, target: ModelFacts, same: Comparison) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from specviz.config import PairOptions, Role
-from specviz.decoder.caches import why_not_croppable
+from specviz.decoder.caches import no_way_back, why_refused
 from specviz.decoder.files import (
     CONFIG,
     Problem,
@@ -86,8 +86,8 @@ def read_model(place: Place, options: PairOptions) -> ModelFacts:
         tokenizer = _tokenizer(place, trust)
         stored = _weights(place, options.allow_pickle)
     except SpecvizError:
-        if reason := why_not_croppable(config):
-            raise SpecvizError(_unsupported(place, config, reason)) from None
+        if reason := why_refused(config):
+            raise SpecvizError(no_way_back(place.role, place.name, config, reason)) from None
         raise
     _, revision = options.model(place.role)
     ends = _end_ids(place, config, tokenizer)
@@ -157,13 +157,6 @@ def _weights(place: Place, pickle: bool) -> Weights:
     if found is None:
         raise RuntimeError("weights without a reason to lack them")
     return found
-
-
-def _unsupported(place: Place, config: Any, reason: str) -> str:
-    return (
-        f"--{place.role} {place.name} ({config.model_type}) is not supported yet: {reason}, "
-        "so rejected drafts cannot be taken back exactly. Choose a model with full attention in every layer."
-    )
 
 
 def _why_not_decoder_only(config: Any, code: dict[str, str]) -> str | None:
