@@ -61,9 +61,9 @@ class Locator:
         self._closed: Closed | None = None
         once = "Run once without it, or name a local folder."
         if options.offline:
-            self._closed = Closed("--offline was given", once)
+            self._closed = Closed("--offline was given", once, by_choice=True)
         elif constants.is_offline_mode():
-            self._closed = Closed("HF_HUB_OFFLINE is set", once)
+            self._closed = Closed("HF_HUB_OFFLINE is set", once, by_choice=True)
 
     def find(self, role: Role) -> Place:
         """Where the model is. Raises SpecvizError that names the model, the reason and the way out."""
@@ -88,7 +88,7 @@ class Locator:
                 self._closed = closed
             if closed is None or isinstance(error, RevisionNotFoundError) or cached_folder(asked) is None:
                 raise SpecvizError(in_a_sentence(asked, error)) from error
-            return from_cache(asked, closed, f"--{asked.role} {asked.name} is the cache's copy: {closed.reason}.")
+            return from_cache(asked, closed)
 
     def _ask(self, asked: Asked) -> Place:
         info = within(
@@ -122,7 +122,7 @@ def cached_folder(asked: Asked) -> Path | None:
     return None
 
 
-def from_cache(asked: Asked, closed: Closed, note: str | None = None) -> Place:
+def from_cache(asked: Asked, closed: Closed) -> Place:
     """The cache's copy, for want of the hub. Raises SpecvizError where there is none."""
     folder = cached_folder(asked)
     if folder is None:
@@ -130,6 +130,7 @@ def from_cache(asked: Asked, closed: Closed, note: str | None = None) -> Place:
         raise SpecvizError(
             f"--{asked.role} {asked.name}{at} is not in the cache, and {closed.reason}. {closed.way_out}"
         )
+    note = None if closed.by_choice else f"--{asked.role} {asked.name} is the cache's copy: {closed.reason}."
     place = Place(asked.role, asked.name, folder, scan(folder), closed=closed, note=note)
     if problem := why_no_model(place.files):
         raise place.refusal(problem)

@@ -20,6 +20,7 @@ class Closed:
 
     reason: str
     way_out: str
+    by_choice: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ Moved = Callable[[int], None]
 
 STALL_S = 10.0
 """Longest wait for the next piece of a file."""
-PIECE = 1 << 16
 MUCH = 1 << 20
 RETRIES = 3
 """How often a connection may break in a row that brought less than MUCH bytes."""
@@ -109,7 +108,7 @@ def _pieces(url: str, have: int) -> Iterator[tuple[bytes, int]]:
     with get_session().stream("GET", url, headers=headers, timeout=STALL_S) as response:
         hf_raise_for_status(response)
         at = have if response.status_code == 206 else 0
-        for piece in response.iter_bytes(PIECE):
+        for piece in response.iter_bytes():
             yield piece, at
             at += len(piece)
 
