@@ -1,50 +1,18 @@
-"""What a model has been fed, and how the last of it is taken back: exactly, or the model is refused.
+"""What a model has been fed, and how the last of it is taken back.
 
 A model's past is a cache of transformers. Keys and values are cropped. A recurrent state has no such thing: it is
 copied before it moves on, and what was kept is fed once more. What neither is exact for is read again from its start.
-Which way a family takes was measured (transformers 5.24, float32, against forwards without a cache), and the tests
-measure it again.
 """
 
-import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, Cache, DynamicCache, PreTrainedConfig
-from transformers.cache_utils import DummyLayer, DynamicLayer, LinearAttentionCacheLayerMixin
+from transformers import Cache, DynamicCache, PreTrainedConfig
 
 Forward = Callable[[Sequence[int], int, Cache | None, int], Tensor]
 """(ids, the position of the first, the cache of what is before it, keep) -> scores [keep, vocabulary] of the last."""
-
-CONVOLUTIONS = frozenset({"lfm2", "lfm2_moe", "lfm3"})
-"""Model types whose only recurrent state is the input of a short convolution, which transformers crops exactly."""
-BLOCKS = frozenset(
-    {
-        "bamba",
-        "falcon_h1",
-        "granitemoehybrid",
-        "mamba2",
-        "olmo_hybrid",
-        "qwen3_5_moe_text",
-        "qwen3_5_text",
-        "qwen3_next",
-    }
-)
-"""Model types that carry a recurrent state exactly over several ids fed at once."""
-STEPS = frozenset({"falcon_mamba", "jamba", "mamba"})
-"""Model types that carry it over one id at a time only: their scan of several begins from an empty state."""
-REFUSED = {
-    "cpmant": "it reads a prompt of its own before the text",
-    "gemma4_assistant": "it reads the cache of another model",
-    "gemma4_unified_assistant": "it reads the cache of another model",
-    "moshi": "it continues sound beside text",
-    "reformer": "its attention depends on hashes drawn anew in every forward",
-    "xlm": "it does not read from left to right",
-    "xlnet": "it does not read from left to right",
-}
 
 
 class Past(Protocol):
@@ -187,77 +155,6 @@ class Reread:
 
     def roll_back_to(self, length: int) -> None:
         del self._ids[max(0, length) :]
-
-
-@dataclass(frozen=True, slots=True)
-class WayBack:
-    """How the past of a model is rolled back. ``name``: in a table; ``slow``: what that costs, None for nothing."""
-
-    past: Callable[[Forward, PreTrainedConfig], Any]
-    name: str
-    slow: str | None = None
-
-
-CROP = WayBack(Cropped, "roll-back")
-COPY = WayBack(
-    Copied,
-    "copies",
-    "it keeps a recurrent state that cannot be rolled back, so the state is copied before every block "
-    "and accepted tokens are fed a second time",
-)
-STEP = WayBack(
-    Stepped,
-    "copies, one id at a time",
-    "it keeps a recurrent state that moves on by one token at a time, so verifying a block takes K + 1 forwards",
-)
-REREAD = WayBack(
-    Reread, "read again", "its cache cannot be rolled back exactly, so every forward reads the text from its start"
-)
-
-
-def way_back(config: Any, model_class: Any = None) -> WayBack:
-    """The way for a config that ``why_refused`` lets through; ``model_class``: what runs it, where that is known."""
-    if not _takes_a_cache(config, model_class):
-        return REREAD
-    layers = DynamicCache(config=config).layers
-    kind = config.get_text_config(decoder=True).model_type
-    if kind in CONVOLUTIONS or all(map(_crops, layers)):
-        return CROP
-    return COPY if kind in BLOCKS else STEP if kind in STEPS else REREAD
-
-
-def why_refused(config: Any) -> str | None:
-    """Why no way back is exact for a model of this config; None if one is."""
-    if reason := REFUSED.get(config.get_text_config(decoder=True).model_type):
-        return reason
-    try:
-        way_back(config)
-    except Exception:  # each config fails in a way of its own
-        return "transformers makes no cache from its configuration"
-    return None
-
-
-def no_way_back(role: str, name: str, config: Any, reason: str) -> str:
-    """The refusal in a sentence or two."""
-    return (
-        f"--{role} {name} ({config.model_type}) cannot be used: {reason}, so rejected drafts could not be taken back "
-        "exactly. Choose a language model of another family."
-    )
-
-
-def slow_path(role: str, name: str, config: Any, cost: str) -> str:
-    """The note about a model whose way back costs time."""
-    return f"slow path: --{role} {name} ({config.model_type}) is exact but slow: {cost}"
-
-
-def _crops(layer: Any) -> bool:
-    known = isinstance(layer, DynamicLayer | DummyLayer) and not isinstance(layer, LinearAttentionCacheLayerMixin)
-    return known and bool(layer.is_croppable)
-
-
-def _takes_a_cache(config: Any, model_class: Any) -> bool:
-    model = model_class or MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
-    return model is None or "cache" in inspect.signature(model.forward).parameters
 
 
 def roll_back(cache: Cache, remove: int) -> None:

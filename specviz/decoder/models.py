@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from transformers import Cache, PreTrainedModel
 
-from specviz.decoder.caches import Past, way_back
+from specviz.decoder.caches import Past
+from specviz.decoder.families import way_back
 from specviz.decoder.sampling import NonFiniteScores, shifted
 
 UNLIMITED = 2**31

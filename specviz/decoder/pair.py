@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from specviz.config import PairOptions
-from specviz.decoder.caches import no_way_back, slow_path, way_back, why_refused
+from specviz.decoder.families import no_way_back, slow_path, way_back, why_refused
 from specviz.decoder.hub import Places, locate
 from specviz.decoder.models import UNLIMITED
 from specviz.decoder.reading import ModelFacts, read_model

@@ -12,7 +12,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from specviz.config import PairOptions, Role
-from specviz.decoder.caches import no_way_back, why_refused
+from specviz.decoder.families import no_way_back, why_refused
 from specviz.decoder.files import (
     CONFIG,
     Problem,
