@@ -9,16 +9,16 @@ from specviz.events import Event, Progress, Settings
 from specviz.source import Emit, Source
 
 if TYPE_CHECKING:
-    from specviz.decoder.hub import Places
+    from specviz.decoder.hub import Locator
 
 
-def look_for(pair: PairOptions, emit: Emit) -> "Places":
-    """Where the models of ``pair`` are: without torch, so that a wrong name is told at once."""
+def locator(pair: PairOptions, emit: Emit) -> "Locator":
+    """What finds the models of ``pair``, without torch: a wrong name is told at once."""
     if pair.offline:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's client when it is first imported
-    from specviz.decoder.hub import locate
+    from specviz.decoder.hub import Locator
 
-    return locate(pair, emit)
+    return Locator(pair, emit)
 
 
 class DeferredSource:
@@ -29,7 +29,7 @@ class DeferredSource:
         self._source: Source | None = None
 
     def open(self, emit: Emit) -> None:
-        places = look_for(self._options.pair, emit)
+        places = locator(self._options.pair, emit).both()
         emit(Progress("import"))
         from specviz.decoder.live import LiveSource
 

@@ -44,13 +44,6 @@ class Places:
     target: Place
 
 
-def locate(options: PairOptions, emit: Emit) -> Places:
-    """Find both models, with everything of them but their weights. Raises SpecvizError."""
-    locator = Locator(options, emit)
-    target = locator.find("target")
-    return Places(locator.find("draft"), target)
-
-
 class Locator:
     """Finds the models of ``options``, with everything of them but their weights."""
 
@@ -64,6 +57,11 @@ class Locator:
             self._closed = Closed("--offline was given", once, by_choice=True)
         elif constants.is_offline_mode():
             self._closed = Closed("HF_HUB_OFFLINE is set", once, by_choice=True)
+
+    def both(self) -> Places:
+        """Where both models are. Raises SpecvizError."""
+        target = self.find("target")
+        return Places(self.find("draft"), target)
 
     def find(self, role: Role) -> Place:
         """Where the model is. Raises SpecvizError that names the model, the reason and the way out."""

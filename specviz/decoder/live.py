@@ -15,7 +15,7 @@ from specviz import __version__
 from specviz.config import RunOptions, RunRequest
 from specviz.decoder.drafters.model import ModelDrafter, step_ms
 from specviz.decoder.ending import Ending
-from specviz.decoder.hub import Places, fetch, locate, refuse_without_room
+from specviz.decoder.hub import Locator, Places, fetch, refuse_without_room
 from specviz.decoder.loading import choose_device, choose_dtype, leave_a_core, load_weights, quiet_libraries, reported
 from specviz.decoder.models import CausalModel
 from specviz.decoder.pair import PairFacts, read_pair, refuse_unless_forced
@@ -51,7 +51,7 @@ class LiveSource:
         quiet_libraries()
         leave_a_core()
         options = self._options.pair
-        places = self._places or locate(options, emit)
+        places = self._places or Locator(options, emit).both()
         emit(Progress("tokenizer"))
         facts = read_pair(options, places)
         forced = refuse_unless_forced(facts, options.force)

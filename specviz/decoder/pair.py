@@ -2,31 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from specviz.config import PairOptions
 from specviz.decoder.families import no_way_back, slow_path, way_back, why_refused
-from specviz.decoder.hub import Places, locate
+from specviz.decoder.files import Problem, in_words
+from specviz.decoder.findings import Finding
+from specviz.decoder.hub import Locator, Places
 from specviz.decoder.models import UNLIMITED
 from specviz.decoder.reading import ModelFacts, read_model
 from specviz.decoder.vocabulary import Comparison, Vocabulary, compare, token_bytes, tokenizer_size
 from specviz.errors import SpecvizError
-from specviz.source import Emit
-
-Status = Literal["pass", "note", "refuse"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of `specviz check`. ``text`` of a refusal is one or two sentences with the way out;
-    ``forcible``: whether --force may run the pair all the same."""
-
-    subject: str
-    status: Status
-    text: str
-    cells: tuple[str, str]
-    """The draft's and the target's own value."""
-    forcible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +44,13 @@ class PairFacts:
         return Vocabulary(bytes_of, frozenset(i for i in special if i < self.vocab_size))
 
 
-def read_pair(options: PairOptions, places: Places | None = None, emit: Emit = lambda _: None) -> PairFacts:
-    """Look a pair over. Raises SpecvizError where a model cannot be read or is no decoder; what the pair
-    as such lacks stands in ``findings``."""
-    found = places or locate(options, emit)
-    target = read_model(found.target, options)
+def read_pair(options: PairOptions, places: Places | None = None) -> PairFacts:
+    """Look a pair over, finding its models where that has not been done. Raises SpecvizError where a model cannot be
+    read or is no decoder; what the pair as such lacks stands in ``findings``."""
+    places = places or Locator(options, lambda _: None).both()
+    target = read_model(places.target, options)
     same_model = options.model("draft") == options.model("target")
-    draft = replace(target, source=found.draft) if same_model else read_model(found.draft, options)
+    draft = replace(target, source=places.draft) if same_model else read_model(places.draft, options)
     return judge(draft, target)
 
 
@@ -81,6 +66,7 @@ def judge(draft: ModelFacts, target: ModelFacts) -> PairFacts:
         *_vocabulary(draft, target, size),
         *_contexts(draft, target),
         *_ends(draft, target),
+        *_weights(draft, target),
     ]
     return PairFacts(draft, target, tuple(findings), size)
 
@@ -170,6 +156,22 @@ def _ends(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
         yield Finding("end ids", "note", f"the end ids differ; the target's count: {cells[1]}", cells)
     else:
         yield Finding("end ids", "pass", f"a text ends at {cells[1]}", cells)
+
+
+def _weights(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
+    models = draft, target
+    draft_cell, target_cell = ("none" if isinstance(m.stored, Problem) else _stored(m) for m in models)
+    cells = draft_cell, target_cell
+    for model in models:
+        if isinstance(model.stored, Problem):
+            yield Finding("weights", "refuse", str(model.source.refusal(model.stored)), cells)
+    if "none" not in cells:
+        yield Finding("weights", "pass", "read when the pair is loaded", cells)
+
+
+def _stored(model: ModelFacts) -> str:
+    size = sum(model.source.files.get(name, 0) for name in model.weights.files)
+    return f"{model.weights.format}, {in_words(size)}"
 
 
 def _limit(model: ModelFacts) -> str:

@@ -30,14 +30,15 @@ from specviz.errors import SpecvizError
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What the files of one model say. ``trusted``: its own Python is run. ``code``: what that is for, and where."""
+    """What the files of one model say. ``stored``: its weights, or why there are none to be read. ``code``: what it
+    brings its own Python for, and where that is; ``trusted``: it is run."""
 
     source: Place
     revision: str | None
     config: Any
     tokenizer: Any
     end_ids: frozenset[int]
-    weights: Weights
+    stored: Weights | Problem
     code: dict[str, str]
     trusted: bool
 
@@ -53,6 +54,13 @@ class ModelFacts:
     def place(self) -> str:
         """The folder that transformers loads the model from."""
         return str(self.source.folder)
+
+    @property
+    def weights(self) -> Weights:
+        """Raises SpecvizError where there are none to be read."""
+        if isinstance(self.stored, Problem):
+            raise self.source.refusal(self.stored)
+        return self.stored
 
     @property
     def to_fetch(self) -> tuple[Place, tuple[str, ...]]:
@@ -84,13 +92,13 @@ def read_model(place: Place, options: PairOptions) -> ModelFacts:
         raise place.refusal(Problem(f"cannot be used: {why}", "Bring a decoder-only language model."))
     try:
         tokenizer = _tokenizer(place, trust)
-        stored = _weights(place, options.allow_pickle)
     except SpecvizError:
         if reason := why_refused(config):
             raise SpecvizError(no_way_back(place.role, place.name, config, reason)) from None
         raise
     _, revision = options.model(place.role)
     ends = _end_ids(place, config, tokenizer)
+    stored = _weights(place, options.allow_pickle)
     return ModelFacts(place, revision, config, tokenizer, ends, stored, code, trust)
 
 
@@ -150,13 +158,9 @@ def _tokenizer(place: Place, trust: bool) -> Any:
     return tokenizer
 
 
-def _weights(place: Place, pickle: bool) -> Weights:
-    if problem := why_no_weights(place.files, place.folder, pickle=pickle):
-        raise place.refusal(problem)
-    found = weights(place.files, place.folder, pickle=pickle)
-    if found is None:
-        raise RuntimeError("weights without a reason to lack them")
-    return found
+def _weights(place: Place, pickle: bool) -> Weights | Problem:
+    problem = why_no_weights(place.files, place.folder, pickle=pickle)
+    return problem or weights(place.files, place.folder, pickle=pickle) or Problem("has no weights")
 
 
 def _why_not_decoder_only(config: Any, code: dict[str, str]) -> str | None:

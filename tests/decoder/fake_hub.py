@@ -70,7 +70,7 @@ class FakeHub:
 
             do_HEAD = do_GET
 
-            def log_message(self, format: str, *args: Any) -> None:
+            def log_message(self, *_: Any) -> None:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -132,7 +132,7 @@ class FakeHub:
         if model.error:
             return _refuse(to, *model.error)
         if name not in model.files:
-            return _refuse(to, 404, "EntryNotFound", **{"X-Repo-Commit": model.commit})
+            return _refuse(to, 404, "EntryNotFound", model.commit)
         data = model.files[name]
         weights = name.endswith((".safetensors", ".bin"))
         headers = {
@@ -146,7 +146,8 @@ class FakeHub:
             begin = int(to.headers["Range"].removeprefix("bytes=").removesuffix("-"))
             headers["Content-Range"] = f"bytes {begin}-{len(data) - 1}/{len(data)}"
         breaks = model.breaks_after.pop(0) if to.command == "GET" and weights and model.breaks_after else None
-        return _send(to, 206 if "Content-Range" in headers else 200, data[begin:], breaks, self.slow, **headers)
+        status = 206 if "Content-Range" in headers else 200
+        return _send(to, status, data[begin:], headers, breaks_after=breaks, slow=self.slow)
 
 
 def _git(data: bytes) -> str:
@@ -157,20 +158,26 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _refuse(to: BaseHTTPRequestHandler, status: int, code: str, **headers: str) -> None:
-    _send(to, status, b'{"error": "no"}', **{"X-Error-Code": code, "X-Error-Message": f"no: {code}", **headers})
+def _refuse(to: BaseHTTPRequestHandler, status: int, code: str, commit: str = COMMIT) -> None:
+    headers = {"X-Error-Code": code, "X-Error-Message": f"no: {code}", "X-Repo-Commit": commit}
+    _send(to, status, b'{"error": "no"}', headers)
 
 
 def _send(
     to: BaseHTTPRequestHandler,
     status: int,
     body: bytes,
+    headers: dict[str, str] | None = None,
+    *,
     breaks_after: int | None = None,
     slow: float = 0.0,
-    **headers: str,
 ) -> None:
     to.send_response(status)
-    for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
+    for name, value in {
+        "Content-Type": "application/json",
+        "Content-Length": str(len(body)),
+        **(headers or {}),
+    }.items():
         to.send_header(name, value)
     to.end_headers()
     if to.command == "HEAD":

@@ -17,7 +17,7 @@ from huggingface_hub import constants
 from specviz.config import PairOptions, RunOptions
 from specviz.decoder import hub as hub_module
 from specviz.decoder import transfer
-from specviz.decoder.hub import fetch, locate
+from specviz.decoder.hub import Locator, Places, fetch
 from specviz.decoder.live import LiveSource
 from specviz.decoder.pair import read_pair
 from specviz.errors import SpecvizError
@@ -68,6 +68,10 @@ def refused(asked: PairOptions | None = None) -> str:
     assert time.monotonic() - begun < 5
     assert SECRET not in str(caught.value) and "\n" not in str(caught.value)
     return str(caught.value)
+
+
+def locate(asked: PairOptions) -> Places:
+    return Locator(asked, lambda _: None).both()
 
 
 def weights_in_bytes(said: list[Event], stage: str) -> list[Progress]:
@@ -226,7 +230,7 @@ def broken_at(pair: FakeHub, *places: int) -> Model:
 
 
 def bring_target(asked: PairOptions | None = None) -> list[Progress]:
-    place = locate(asked or options(), lambda _: None).target
+    place = locate(asked or options()).target
     said: list[Event] = []
     fetch(place, ["model.safetensors"], "target", said.append)
     whole = (place.folder / "model.safetensors").read_bytes()
@@ -285,7 +289,7 @@ def test_more_than_was_announced_is_refused(pair: FakeHub, cache: Path) -> None:
 
 
 def test_a_file_that_another_program_is_bringing(pair: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = locate(options(), lambda _: None).target
+    place = locate(options()).target
     assert place.repository
     blob = place.folder.parent.parent / "blobs" / place.repository.blobs["model.safetensors"]
     with transfer._only_one(blob), pytest.raises(SpecvizError) as caught:
@@ -297,7 +301,7 @@ def test_a_file_that_another_program_is_bringing(pair: FakeHub, monkeypatch: pyt
 
 def test_a_full_disk(pair: FakeHub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 12_345))  # type: ignore[attr-defined]
+        patch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 12_345))
         said = refused()
     assert re.fullmatch(
         r"[\d.]+ MB are still to come for --draft org/draft and --target org/target, and the disk of the cache "
@@ -354,7 +358,7 @@ def test_a_revision_is_pinned(pair: FakeHub, shelf: Shelf) -> None:
     model = pair.models["org/target"]
     model.revisions = ("main", "v1")
     model.commit = "f" * 40
-    place = locate(options(target_revision="v1"), lambda _: None).target
+    place = locate(options(target_revision="v1")).target
     assert place.repository and place.repository.commit == place.folder.name == "f" * 40
 
 
@@ -369,7 +373,7 @@ def test_pickles_come_only_when_asked_for(hub: FakeHub, shelf: Shelf, tmp_path: 
     hub.models["org/old"] = Model({**files, "pytorch_model.bin": (tmp_path / "pytorch_model.bin").read_bytes()})
     asked = options(draft="org/old", target="org/old")
     assert refused(asked) == (
-        "--target org/old has its weights as pickle only (pytorch_model.bin), which can run code when it is read. "
+        "--draft org/old has its weights as pickle only (pytorch_model.bin), which can run code when it is read. "
         "--allow-pickle reads it; a model with safetensors is the safer choice."
     )
     assert not hub.weights_asked
@@ -399,10 +403,10 @@ def test_c57_a_folder_of_the_same_name(
         "Name a model folder, or write hub:gpt2 for the model of the hub."
     )
     shutil.copytree(shelf.random(3), tmp_path / "org" / "draft")
-    notes = read_pair(options(), locate(options(), lambda _: None)).notes
+    notes = read_pair(options(), locate(options())).notes
     assert "--draft org/draft is the local folder of that name; hub:org/draft would be the model of the hub." in notes
-    assert locate(options(draft="./org/draft"), lambda _: None).draft.note is None
-    assert locate(options(draft="hub:org/draft"), lambda _: None).draft.repository is not None
+    assert locate(options(draft="./org/draft")).draft.note is None
+    assert locate(options(draft="hub:org/draft")).draft.repository is not None
 
 
 def test_names_that_can_be_nothing() -> None:
