@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 
 from specviz.config import Role, RunOptions
-from specviz.decoder.files import Weights, in_words
+from specviz.decoder.files import Weights
 from specviz.decoder.findings import Finding, refusal
 from specviz.decoder.pair import judge
 from specviz.decoder.places import Place
 from specviz.decoder.prompts import has_template, no_template, read_prompt
 from specviz.decoder.reading import ModelFacts, read_model
 from specviz.errors import SpecvizError
+from specviz.sizes import bytes_in_words
 
 
 def look_over(options: RunOptions, places: Mapping[Role, Place]) -> list[Finding]:
@@ -44,7 +45,7 @@ def _where(place: Place, model: ModelFacts | None) -> str:
     if place.repository is None:
         return "this machine"
     lacking = place.lacking(model.weights.files) if model and isinstance(model.stored, Weights) else {}
-    return f"hub, {in_words(sum(lacking.values()))} to come" if lacking else "hub, all in the cache"
+    return f"hub, {bytes_in_words(sum(lacking.values()))} to come" if lacking else "hub, all in the cache"
 
 
 def _to_come(model: ModelFacts) -> str | None:
@@ -52,7 +53,7 @@ def _to_come(model: ModelFacts) -> str | None:
     if not lacking:
         return None
     files = "1 file" if len(lacking) == 1 else f"{len(lacking)} files"
-    return f"a run downloads {files} of the {model.role} {model.name}, {in_words(sum(lacking.values()))}"
+    return f"a run downloads {files} of the {model.role} {model.name}, {bytes_in_words(sum(lacking.values()))}"
 
 
 def _code(models: Mapping[Role, ModelFacts]) -> Iterator[Finding]:

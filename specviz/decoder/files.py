@@ -140,13 +140,3 @@ def missing_tokenizer_file(names: Collection[str]) -> str | None:
     if any(name in TOKENIZER or name.endswith(TOKENIZER_ENDINGS) for name in names):
         return None
     return "merges.txt" if "vocab.json" in names else "tokenizer.json"
-
-
-def in_words(n: int) -> str:
-    """A number of bytes as people say it: 548 MB, 3.1 GB."""
-    value, unit = float(n), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 999.5:
-            break
-        value, unit = value / 1000, larger
-    return f"{value:.1f} {unit}" if value < 9.95 and unit != "bytes" else f"{value:.0f} {unit}"

@@ -17,12 +17,13 @@ from huggingface_hub import HfApi, constants, get_hf_file_metadata, hf_hub_url, 
 from huggingface_hub.errors import RevisionNotFoundError
 
 from specviz.config import PairOptions, Role
-from specviz.decoder.files import ADAPTER, CONFIG, Problem, describing, in_words, scan, why_no_model
+from specviz.decoder.files import ADAPTER, CONFIG, Problem, describing, scan, why_no_model
 from specviz.decoder.hub_errors import Asked, answered, closed_by, in_a_sentence
 from specviz.decoder.places import Closed, Place, Repository, hub_id, on_this_machine
 from specviz.decoder.transfer import download, resume
 from specviz.errors import SpecvizError
 from specviz.events import Progress, Stage
+from specviz.sizes import bytes_in_words
 from specviz.source import Emit
 
 Answer = TypeVar("Answer")
@@ -188,7 +189,7 @@ class Meter:
 
     @property
     def words(self) -> str:
-        return f"{in_words(self.done)} of {in_words(self._total)}"
+        return f"{bytes_in_words(self.done)} of {bytes_in_words(self._total)}"
 
     def _tell(self) -> None:
         self._told_at = time.monotonic()
@@ -205,8 +206,9 @@ def refuse_without_room(wanted: Iterable[tuple[Place, Iterable[str]]]) -> None:
     if free < need:
         named = " and ".join(f"--{place.role} {place.name}" for place, files in todo.values() if files)
         raise SpecvizError(
-            f"{in_words(need)} are still to come for {named}, and the disk of the cache ({constants.HF_HUB_CACHE}) has "
-            f"{in_words(free)} left. Free some, or set HF_HOME to a folder elsewhere."
+            f"{bytes_in_words(need)} are still to come for {named}, and the disk of the cache "
+            f"({constants.HF_HUB_CACHE}) has {bytes_in_words(free)} left. "
+            "Free some, or set HF_HOME to a folder elsewhere."
         )
 
 

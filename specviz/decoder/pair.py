@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 from specviz.config import PairOptions
 from specviz.decoder.families import no_way_back, slow_path, way_back, why_refused
-from specviz.decoder.files import Problem, in_words
+from specviz.decoder.files import Problem
 from specviz.decoder.findings import Finding
 from specviz.decoder.hub import Locator, Places
 from specviz.decoder.models import UNLIMITED
 from specviz.decoder.reading import ModelFacts, read_model
 from specviz.decoder.vocabulary import Comparison, Vocabulary, compare, token_bytes, tokenizer_size
 from specviz.errors import SpecvizError
+from specviz.sizes import bytes_in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ def _weights(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
 
 def _stored(model: ModelFacts) -> str:
     size = sum(model.source.files.get(name, 0) for name in model.weights.files)
-    return f"{model.weights.format}, {in_words(size)}"
+    return f"{model.weights.format}, {bytes_in_words(size)}"
 
 
 def _limit(model: ModelFacts) -> str:
