@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from specviz.cli.console import say
 from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET, MAX_K, PREPARED_PROMPTS, PairOptions, RunOptions
 from specviz.events import Settings
 
@@ -203,6 +204,8 @@ def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple
 
 
 def _read_prompt(file: str) -> str:
+    if file == "-" and sys.stdin and sys.stdin.isatty():
+        say("Type the prompt, and end it with ctrl+D on a line of its own.")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8")
