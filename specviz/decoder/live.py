@@ -13,10 +13,11 @@ import transformers
 
 from specviz import __version__
 from specviz.config import RunOptions, RunRequest
+from specviz.decoder.devices import numbers, placements, where
 from specviz.decoder.drafters.model import ModelDrafter, step_ms
 from specviz.decoder.ending import Ending
 from specviz.decoder.hub import Locator, Places, fetch, refuse_without_room
-from specviz.decoder.loading import choose_device, choose_dtype, leave_a_core, load_weights, quiet_libraries, reported
+from specviz.decoder.loading import leave_a_core, load_weights, quiet_libraries, reported
 from specviz.decoder.models import CausalModel
 from specviz.decoder.pair import PairFacts, read_pair, refuse_unless_forced
 from specviz.decoder.prompts import read_prompt
@@ -60,18 +61,21 @@ class LiveSource:
             emit(Notice(note))
         for refusal in forced:
             emit(Notice(refusal, permanent=True))
-        device = choose_device(options.device)
-        dtype = choose_dtype(options.dtype, device, [facts.draft, facts.target])
+        at_draft, at_target = placements(options, facts.draft, facts.target)
         refuse_without_room([facts.draft.to_fetch, facts.target.to_fetch])
         fetch(*facts.draft.to_fetch, "draft", emit)
         with reported("draft", emit):
-            draft = load_weights(facts.draft, device, dtype)
-        if (facts.draft.place, facts.draft.revision) == (facts.target.place, facts.target.revision):
+            draft = load_weights(facts.draft, at_draft)
+        if (facts.draft.place, facts.draft.revision, at_draft) == (
+            facts.target.place,
+            facts.target.revision,
+            at_target,
+        ):
             target = draft
         else:
             fetch(*facts.target.to_fetch, "target", emit)
             with reported("target", emit):
-                target = load_weights(facts.target, device, dtype)
+                target = load_weights(facts.target, at_target)
 
         def causal(model: transformers.PreTrainedModel, of: ModelFacts) -> CausalModel:
             return CausalModel(model, role=of.role, name=of.name, vocab_size=facts.vocab_size, context=of.context)
@@ -129,14 +133,16 @@ class LiveSource:
         options = self._options
         models = pair.facts.draft, pair.facts.target
         return {
-            **{key: value for key, value in asdict(options.pair).items() if key not in ("device", "dtype")},
+            **asdict(options.pair),
             **asdict(request.settings),
             "seed": request.seed,
             "max_new_tokens": options.max_new_tokens,
             "stop": list(options.stop),
             "calibrate": options.calibrate,
-            "device": str(pair.target.device),
-            "dtype": str(pair.target.dtype).removeprefix("torch."),
+            "device": where(pair.target.model),
+            "dtype": numbers(pair.target.model),
+            "draft_device": where(pair.draft.model),
+            "draft_dtype": numbers(pair.draft.model),
             "threads": torch.get_num_threads(),
             "attention": str(getattr(pair.target.model.config, "_attn_implementation", "unknown")),
             "versions": {
