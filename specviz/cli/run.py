@@ -37,6 +37,7 @@ class Printer:
         self._colour = colours(sys.stdout)
         self._decoder = TextDecoder(keep="\n\t")
         self._loading = Loading()
+        self._begun = False
 
     def add(self, event: Event) -> None:
         match event:
@@ -47,8 +48,10 @@ class Printer:
             case Failed(message):
                 self._finish()
                 say(f"specviz: {safe_terminal_text(message)}")
-            case Header(prompt=prompt) if self._marked and not self._silent:
-                show(safe_terminal_text(prompt.text), nl=False)
+            case Header(prompt=prompt):
+                self._begun = True
+                if self._marked and not self._silent:
+                    show(safe_terminal_text(prompt.text), nl=False)
             case Round(emitted=emitted) if not self._silent:
                 for token in emitted:
                     show(self._shown(token), nl=False)
@@ -61,7 +64,7 @@ class Printer:
         return marked(token, text, unicode=self._unicode, colour=self._colour) if self._marked else text
 
     def _finish(self) -> None:
-        if not self._silent:
+        if self._begun and not self._silent:
             show(self._decoder.finish())
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from specviz.config import Role, RunOptions
-from specviz.decoder.files import Weights
+from specviz.config import PairOptions, Role, RunOptions
+from specviz.decoder.devices import placements, quantisation
+from specviz.decoder.files import Problem, Weights
 from specviz.decoder.findings import Finding, refusal
 from specviz.decoder.pair import judge
 from specviz.decoder.places import Place
@@ -26,6 +27,7 @@ def look_over(options: RunOptions, places: Mapping[Role, Place]) -> list[Finding
     findings += _code(models)
     if "draft" in models and "target" in models:
         findings += judge(models["draft"], models["target"]).findings
+        findings += _placement(models["draft"], models["target"], options.pair)
     if "target" in models:
         findings += _template(models["target"], options)
     return findings
@@ -70,6 +72,23 @@ def _code(models: Mapping[Role, ModelFacts]) -> Iterator[Finding]:
 
 def _none(role: Role, models: Mapping[Role, ModelFacts]) -> str:
     return "none" if role in models else ""
+
+
+def _placement(draft: ModelFacts, target: ModelFacts, asked: PairOptions) -> Iterator[Finding]:
+    if isinstance(draft.stored, Problem) or isinstance(target.stored, Problem):
+        return
+    try:
+        places = placements(asked, draft, target)
+    except SpecvizError as error:
+        yield Finding("device", "refuse", str(error), ("", ""))
+        return
+    at_draft, at_target = (f"{at.device} and more" if at.spread else str(at.device) for at in places)
+    yield Finding("device", "pass", "where they would run", (at_draft, at_target))
+    of_draft, of_target = (
+        quantisation(model.config) or str(at.dtype).removeprefix("torch.")
+        for model, at in zip((draft, target), places, strict=True)
+    )
+    yield Finding("dtype", "pass", "of the weights", (of_draft, of_target))
 
 
 def _template(target: ModelFacts, options: RunOptions) -> Iterator[Finding]:

@@ -192,10 +192,8 @@ def _send(
         to.close_connection = True
 
 
-@contextmanager
-def standing_in(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[FakeHub]:
-    """A hub that the client in this process takes for the real one, with an empty cache."""
-    hub = FakeHub()
+def taken_for_the_real_one(hub: FakeHub, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """Let the client in this process ask ``hub``, with its cache at ``cache``."""
     for name, value in (
         ("ENDPOINT", hub.url),
         ("HUGGINGFACE_CO_URL_TEMPLATE", hub.url + "/{repo_id}/resolve/{revision}/{filename}"),
@@ -204,6 +202,13 @@ def standing_in(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[FakeHu
     ):
         monkeypatch.setattr(constants, name, value)
     close_session()
+
+
+@contextmanager
+def standing_in(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[FakeHub]:
+    """A hub that the client in this process takes for the real one, with an empty cache."""
+    hub = FakeHub()
+    taken_for_the_real_one(hub, monkeypatch, cache)
     try:
         yield hub
     finally:
