@@ -70,7 +70,10 @@ class Locator:
         if asked in self._found:
             return replace(self._found[asked], role=role)
         self._emit(Progress("files", detail=name))
-        place = on_this_machine(role, name) or self._on_the_hub(Asked(role, name, hub_id(role, name), revision))
+        place = on_this_machine(role, name)
+        if place and revision:
+            raise SpecvizError(f"--{role}-revision goes with a model of the hub, and {name} is here. Leave it away.")
+        place = place or self._on_the_hub(Asked(role, name, hub_id(role, name), revision))
         self._found[asked] = place
         return place
 

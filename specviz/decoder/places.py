@@ -72,10 +72,13 @@ def on_this_machine(role: Role, name: str) -> Place | None:
     if name.startswith(HUB_PREFIX):
         return None
     path = Path(name).expanduser()
-    if path.is_file():
-        raise _a_file(role, name, path)
-    if path.is_dir():
-        return _a_folder(role, name, path)
+    try:
+        if path.is_file():
+            raise _a_file(role, name, path)
+        if path.is_dir():
+            return _a_folder(role, name, path)
+    except OSError as error:
+        raise SpecvizError(f"--{role} {name} cannot be read: {error.strerror}. Check its permissions.") from error
     if name.startswith((".", "~", "/")) or name.count("/") > 1:
         raise SpecvizError(f"--{role} {name}: there is no such folder. Check the path.")
     return None
@@ -95,7 +98,8 @@ def _a_file(role: Role, name: str, path: Path) -> SpecvizError:
     if is_gguf(path):
         way_out = "Name the model it was made from: a folder or hub id with safetensors."
         return SpecvizError(f"--{role} {name} is a GGUF file, which specviz does not read. {way_out}")
-    return SpecvizError(f"--{role} {name} is a file. Name a model folder (with {CONFIG}) or a hub id.")
+    hub = f", or write {HUB_PREFIX}{name} for the model of the hub" if HUB_ID.fullmatch(name) else " or a hub id"
+    return SpecvizError(f"--{role} {name} is a file. Name a model folder (with {CONFIG}){hub}.")
 
 
 def _a_folder(role: Role, name: str, path: Path) -> Place:

@@ -2,7 +2,6 @@
 
 import errno
 import io
-import os
 import re
 import shutil
 import sys
@@ -210,6 +209,9 @@ def test_no_network_and_a_hub_that_fails(pair: FakeHub, monkeypatch: pytest.Monk
         "Try again later, or name a local folder."
     )
     pair.down = None
+    pair.models["org/target"].error = (503, "")
+    assert "the hub answers with error 503" in refused()
+    pair.models["org/target"].error = None
     cannot = (
         f"--target org/target is not in the cache, and the hub ({pair.url}) cannot be reached. "
         "Check the network, or name a local folder."
@@ -402,6 +404,10 @@ def test_c57_a_folder_of_the_same_name(
         "--draft gpt2 was taken as the local folder of that name, which has no config.json and no weights. "
         "Name a model folder, or write hub:gpt2 for the model of the hub."
     )
+    (tmp_path / "file").touch()
+    assert refused(options(draft="file")) == (
+        "--draft file is a file. Name a model folder (with config.json), or write hub:file for the model of the hub."
+    )
     shutil.copytree(shelf.random(3), tmp_path / "org" / "draft")
     notes = read_pair(options(), locate(options())).notes
     assert "--draft org/draft is the local folder of that name; hub:org/draft would be the model of the hub." in notes
@@ -414,4 +420,6 @@ def test_names_that_can_be_nothing() -> None:
         "--target a b is neither a folder here nor an id of the hub (NAME or OWNER/NAME). Check the name."
     )
     assert refused(options(target="./nope")) == "--target ./nope: there is no such folder. Check the path."
-    assert os.environ.get("HF_HUB_OFFLINE")
+    assert refused(PairOptions(target_revision="v1")) == (
+        "--target-revision goes with a model of the hub, and bundled:target is here. Leave it away."
+    )
