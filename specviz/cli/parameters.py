@@ -89,8 +89,8 @@ class NonEmpty(click.ParamType[Any]):
 
 
 RUN_OPTIONS = [
-    click.option("--draft", metavar="MODEL", help="Draft model: hub id, folder or bundled:draft. Goes with --target."),
-    click.option("--target", metavar="MODEL", help="Target model: hub id, folder or bundled:target."),
+    click.option("--draft", metavar="MODEL", help="Draft model: hub id, folder or bundled:draft; with --target."),
+    click.option("--target", metavar="MODEL", help="Target model; hub:ID means the hub even beside a folder ID."),
     click.option("--draft-revision", metavar="REV", help="Branch, tag or commit of the draft on the hub."),
     click.option("--target-revision", metavar="REV", help="Branch, tag or commit of the target on the hub."),
     click.option("--offline", is_flag=True, help="Ask nothing of the hub: models come from its cache."),

@@ -315,7 +315,7 @@ def test_models_that_cannot_be_read_are_named(tmp_path: Path, capfd: pytest.Capt
     for name, words in (
         (str(empty), "no config.json"),
         (str(tmp_path / "none"), "no such folder"),
-        ("nobody/nothing", "cannot be read"),
+        ("nobody/nothing", "is not in the cache, and HF_HUB_OFFLINE is set"),
     ):
         assert main(["run", "--draft", "bundled:draft", "--target", name]) == 2
         err = capfd.readouterr().err.strip()
