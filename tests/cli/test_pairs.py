@@ -16,10 +16,11 @@ from safetensors.torch import load_file
 from transformers import BertConfig, T5Config, WhisperConfig
 
 from specviz.cli import main
+from specviz.cli.run import Loading
 from specviz.config import PairOptions, RunOptions
 from specviz.decoder.live import LiveSource
 from specviz.errors import SpecvizError
-from specviz.events import Settings
+from specviz.events import Progress, Settings
 from tests.cli.conftest import Specviz
 from tests.decoder.fake_hub import FakeHub, Model, standing_in, taken_for_the_real_one
 from tests.decoder.models import Shelf
@@ -239,6 +240,25 @@ def test_check_has_a_line_for_everything(
         out = capfd.readouterr().out
         assert "refuse, files: --draft org/none: the hub has no such model" in out
         assert "refuse, files: --target ./none: there is no such folder" in out
+
+
+def test_without_the_app_a_download_is_told_of_now_and_then(capfd: pytest.CaptureFixture[str]) -> None:
+    now = 0.0
+    loading = Loading(lambda: now)
+    loading.tell(Progress("files", detail="gpt2"))
+    loading.tell(Progress("import"))
+    for now in range(25):
+        loading.tell(Progress("draft", now * 1_000_000, 60_000_000, "bytes", "model.safetensors"))
+    loading.tell(Progress("draft", 3, 12, "tensors"))
+    loading.tell(Progress("draft", 4, 12, "tensors"))
+    assert capfd.readouterr().err.splitlines() == [
+        "files …",
+        "import …",
+        "draft: 0 bytes of 60 MB, model.safetensors",
+        "draft: 10 MB of 60 MB, 1.0 MB/s, 50 s left, model.safetensors",
+        "draft: 20 MB of 60 MB, 1.0 MB/s, 40 s left, model.safetensors",
+        "draft …",
+    ]
 
 
 # -- as a process

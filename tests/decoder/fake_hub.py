@@ -32,6 +32,8 @@ class Model:
     breaks_after: list[int] = field(default_factory=list)
     """For each coming answer with weights: the bytes after which the connection breaks."""
     ranges: bool = True
+    bare: bool = False
+    """List names only, as a mirror of the hub may."""
     spoiled: dict[str, bytes] = field(default_factory=dict)
 
     @classmethod
@@ -119,8 +121,10 @@ class FakeHub:
         if model := self._model(to, id, revision):
             siblings = []
             for name, data in model.files.items():
-                sibling: dict[str, Any] = {"rfilename": name, "size": len(data), "blobId": _git(data)}
-                if name.endswith((".safetensors", ".bin")):
+                sibling: dict[str, Any] = {"rfilename": name}
+                if not model.bare:
+                    sibling |= {"size": len(data), "blobId": _git(data)}
+                if not model.bare and name.endswith((".safetensors", ".bin")):
                     sibling["lfs"] = {"sha256": _sha256(data), "size": len(data), "pointerSize": 130}
                 siblings.append(sibling)
             _send(to, 200, json.dumps({"id": id, "sha": model.commit, "siblings": siblings}).encode())

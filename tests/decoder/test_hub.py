@@ -332,6 +332,13 @@ def test_a_cache_that_cannot_be_written_to(pair: FakeHub, cache: Path, monkeypat
     )
 
 
+def test_a_mirror_that_lists_names_only_is_left_to_the_client(pair: FakeHub) -> None:
+    pair.models["org/target"].bare = True
+    place = locate(options()).target
+    fetch(place, ["model.safetensors"], "target", lambda _: None)
+    assert (place.folder / "model.safetensors").read_bytes() == pair.models["org/target"].files["model.safetensors"]
+
+
 def test_c51_a_terminal_without_a_descriptor_fails_no_load(pair: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
     class NoDescriptor(io.StringIO):
         def fileno(self) -> int:
