@@ -1,9 +1,11 @@
 """What a user asks for: the options of one invocation, and the request of one run."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from specviz.events import Settings
 
+Role = Literal["draft", "target"]
 BUNDLED_DRAFT = "bundled:draft"
 BUNDLED_TARGET = "bundled:target"
 MAX_K = 32
@@ -20,15 +22,28 @@ PREPARED_PROMPTS: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class PairOptions:
-    """Which two models, where and how: everything the loader needs."""
+    """Which two models, where and how: everything the loader needs.
+
+    ``draft_device``: where the draft runs, None where that is left to ``device``. ``offline``: the cache only.
+    ``trust_remote_code``: run Python files that come with a model. ``allow_pickle``: read weights that are there as
+    pickle files only.
+    """
 
     draft: str = BUNDLED_DRAFT
     target: str = BUNDLED_TARGET
     draft_revision: str | None = None
     target_revision: str | None = None
     device: str = "auto"
+    draft_device: str | None = None
     dtype: str = "auto"
     force: bool = False
+    offline: bool = False
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+
+    def model(self, role: Role) -> tuple[str, str | None]:
+        """The name and the revision asked for."""
+        return (self.draft, self.draft_revision) if role == "draft" else (self.target, self.target_revision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +52,8 @@ class RunOptions:
 
     ``settings`` are those of the first round; the app may change k and the temperatures later.
     ``prompts`` holds (name, text); the app's digits choose among them, the other commands take the first.
-    ``calibrate`` is the number of timed one-token steps of each model, 0 to skip.
+    ``calibrate`` is the number of timed one-token steps of each model, 0 to skip. ``chat``: prompts go through the
+    target's chat template.
     """
 
     pair: PairOptions
@@ -47,6 +63,7 @@ class RunOptions:
     max_new_tokens: int = 256
     stop: tuple[str, ...] = ()
     calibrate: int = 5
+    chat: bool = False
 
 
 @dataclass(frozen=True, slots=True)

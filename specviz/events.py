@@ -16,7 +16,7 @@ PlainReason = Literal["k_zero", "budget", "context", "draft_context", "no_match"
 context full, no n-gram match."""
 StopReason = Literal["max_new_tokens", "end_of_text", "stop_string", "context"]
 EndReason = Literal["max_new_tokens", "end_of_text", "stop_string", "context", "user", "error"]
-Stage = Literal["import", "tokenizer", "draft", "target", "warm-up", "calibrating"]
+Stage = Literal["files", "import", "tokenizer", "draft", "target", "warm-up", "calibrating"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +181,16 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A stage of loading. ``done``/``total`` count ``unit``; total None: unknown."""
+    """A stage of loading. ``done``/``total`` count ``unit``; total None: unknown. ``detail``: which file it is about.
+
+    Rate and time left follow from the events and a clock.
+    """
 
     stage: Stage
     done: int = 0
     total: int | None = None
     unit: str = ""
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

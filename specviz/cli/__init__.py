@@ -56,7 +56,7 @@ def specviz(ctx: click.Context, /, **given: Any) -> int:
     from specviz.cli.app import live
 
     run = run_options(given, one_prompt=False)
-    return live(run, _display(given), given["record"], given["no_record"])
+    return live(run, _display(given), given["record"], given["no_record"], piped=given["prompt_file"] == "-")
 
 
 @specviz.command()

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 from specviz.cli.console import say, show
 from specviz.cli.live import DeferredSource
@@ -22,17 +23,44 @@ SWITCH_INTERVAL = 1e-4
 Python's 5 ms a screen that is being drawn would hold up each of a forward's hundreds of calls for as long."""
 
 
-def require_terminal(instead: str) -> None:
+def keys_from_the_terminal() -> None:
+    """Where standard input was a pipe, which has been read, let the controlling terminal take its place."""
+    if _is_terminal(sys.stdin):
+        return
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        raise SpecvizError(
+            "The prompt came from standard input, and there is no terminal for the keys to come from. "
+            "Use `specviz run --prompt-file -`."
+        ) from None
+    os.dup2(terminal, 0)
+    os.close(terminal)
+
+
+def require_terminal(instead: str, *, prompt_could_be_piped: bool = False) -> None:
     """Raise SpecvizError where no app can be drawn or no key be read."""
-    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+    keys, screen = _is_terminal(sys.stdin), _is_terminal(sys.stdout) and _is_terminal(sys.stderr)
+    if screen and not keys and prompt_could_be_piped:
+        raise SpecvizError(
+            "Standard input is no terminal, so no key can be read. To take the prompt from it say --prompt-file -; "
+            f"without keys use `{instead}`."
+        )
+    if not (keys and screen):
         raise SpecvizError(f"The app needs a terminal for both its keys and its screen. Without one, use `{instead}`.")
     if os.environ.get("TERM", "") in ("dumb", ""):
         raise SpecvizError(f"This terminal (TERM={os.environ.get('TERM', '')}) cannot draw the app. Use `{instead}`.")
 
 
-def live(options: RunOptions, display: AppOptions, record: Path | None, no_record: bool) -> int:
-    """Run the app on the pair of ``options``."""
-    require_terminal("specviz run")
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def live(options: RunOptions, display: AppOptions, record: Path | None, no_record: bool, *, piped: bool) -> int:
+    """Run the app on the pair of ``options``. ``piped``: standard input held the prompt, and has been read."""
+    if piped:
+        keys_from_the_terminal()
+    require_terminal("specviz run", prompt_could_be_piped=True)
     request = RunRequest(options.prompts[0][1], options.seed, options.settings)
     recorders = _recorders(record, no_record, overwrite=options.pair.force)
     display = replace(

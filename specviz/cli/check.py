@@ -1,6 +1,7 @@
 """`specviz check`: a pair looked over, line by line, without reading a weight."""
 
 import sys
+from typing import TYPE_CHECKING
 
 from rich.box import ASCII, SIMPLE
 from rich.console import Console
@@ -8,28 +9,25 @@ from rich.table import Table
 from rich.text import Text
 
 from specviz.cli.console import colours, plain_words, show, speaks_unicode
-from specviz.config import RunOptions
+from specviz.cli.live import locator
+from specviz.config import Role, RunOptions
 from specviz.errors import SpecvizError
 from specviz.tokens import safe_terminal_text
+
+if TYPE_CHECKING:
+    from specviz.decoder.findings import Finding
+    from specviz.decoder.places import Place
 
 STYLES = {"pass": "green", "note": "yellow", "refuse": "bold red"}
 
 
 def check(options: RunOptions) -> int:
     """Print the findings as a table; 0 where the pair can run, 2 where it is refused."""
-    from specviz.decoder.loading import quiet_libraries
-    from specviz.decoder.pair import Finding, read_pair
-
-    quiet_libraries()
-    pair = options.pair
-    try:
-        findings = list(read_pair(pair).findings)
-    except SpecvizError as error:
-        findings = [Finding("models", "refuse", str(error), ("", ""))]
+    findings = find(options)
     table = Table(box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False)
     for title in ("", "draft", "target", ""):
         table.add_column(title, overflow="fold")
-    table.add_row("model", _cell(pair.draft), _cell(pair.target))
+    table.add_row("model", _cell(options.pair.draft), _cell(options.pair.target))
     for finding in findings:
         status = Text(finding.status, style=STYLES[finding.status])
         table.add_row(finding.subject, *map(_cell, finding.cells), status)
@@ -38,9 +36,37 @@ def check(options: RunOptions) -> int:
     for finding in findings:
         if finding.status != "pass":
             show(f"\n{finding.status}, {finding.subject}: {safe_terminal_text(finding.text)}")
-    refused = any(finding.status == "refuse" for finding in findings)
-    show("\nThis pair is refused." if refused else "\nThis pair can run.")
+    refused = [finding for finding in findings if finding.status == "refuse"]
+    if not refused:
+        show("\nThis pair can run.")
+    elif all(finding.forcible for finding in refused):
+        show("\nThis pair is refused. --force runs it, under a banner.")
+    else:
+        show("\nThis pair is refused.")
     return 2 if refused else 0
+
+
+def find(options: RunOptions) -> "list[Finding]":
+    """Every line. A model that cannot be found is one, and the other is looked over all the same."""
+    models = locator(options.pair, lambda _: None)
+    places: dict[Role, Place] = {}
+    lost: dict[Role, SpecvizError] = {}
+    roles: tuple[Role, Role] = ("draft", "target")
+    for role in roles:
+        try:
+            places[role] = models.find(role)
+        except SpecvizError as error:
+            lost[role] = error
+    from specviz.decoder.findings import refusal
+
+    findings = [refusal("files", role, error) for role, error in lost.items()]
+    if places:
+        from specviz.decoder.checking import look_over
+        from specviz.decoder.loading import quiet_libraries
+
+        quiet_libraries()
+        findings += look_over(options, places)
+    return findings
 
 
 def _cell(text: str) -> Text:

@@ -1,10 +1,24 @@
 """The live source, before torch: it imports the decoder when it is opened, so that the screen comes first."""
 
+import os
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from specviz.config import RunOptions, RunRequest
+from specviz.config import PairOptions, RunOptions, RunRequest
 from specviz.events import Event, Progress, Settings
 from specviz.source import Emit, Source
+
+if TYPE_CHECKING:
+    from specviz.decoder.hub import Locator
+
+
+def locator(pair: PairOptions, emit: Emit) -> "Locator":
+    """What finds the models of ``pair``, without torch: a wrong name is told at once."""
+    if pair.offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's client when it is first imported
+    from specviz.decoder.hub import Locator
+
+    return Locator(pair, emit)
 
 
 class DeferredSource:
@@ -15,10 +29,11 @@ class DeferredSource:
         self._source: Source | None = None
 
     def open(self, emit: Emit) -> None:
+        places = locator(self._options.pair, emit).both()
         emit(Progress("import"))
         from specviz.decoder.live import LiveSource
 
-        self._source = LiveSource(self._options)
+        self._source = LiveSource(self._options, places)
         self._source.open(emit)
 
     def run(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from specviz.cli.console import say
 from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET, MAX_K, PREPARED_PROMPTS, PairOptions, RunOptions
 from specviz.events import Settings
 
@@ -88,11 +89,15 @@ class NonEmpty(click.ParamType[Any]):
 
 
 RUN_OPTIONS = [
-    click.option("--draft", metavar="MODEL", help="Draft model: hub id, folder or bundled:draft. Goes with --target."),
-    click.option("--target", metavar="MODEL", help="Target model: hub id, folder or bundled:target."),
+    click.option("--draft", metavar="MODEL", help="Draft model: hub id, folder or bundled:draft; with --target."),
+    click.option("--target", metavar="MODEL", help="Target model; hub:ID means the hub even beside a folder ID."),
     click.option("--draft-revision", metavar="REV", help="Branch, tag or commit of the draft on the hub."),
     click.option("--target-revision", metavar="REV", help="Branch, tag or commit of the target on the hub."),
+    click.option("--offline", is_flag=True, help="Ask nothing of the hub: models come from its cache."),
+    click.option("--trust-remote-code", is_flag=True, help="Run Python files that come with a model."),
+    click.option("--allow-pickle", is_flag=True, help="Read weights that are there as pickle files only."),
     click.option("--device", type=Device(), default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps."),
+    click.option("--draft-device", type=Device(), help="Of the draft alone.  [default: as target's]"),
     click.option(
         "--dtype",
         type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
@@ -114,6 +119,7 @@ RUN_OPTIONS = [
         "--prompt", "prompts", multiple=True, metavar="TEXT", help="Text to go on from; repeatable in the app."
     ),
     click.option("--prompt-file", metavar="FILE", help="Read the prompt from a file; - is standard input."),
+    click.option("--chat", is_flag=True, help="Put the prompt through the target's chat template."),
     click.option("--max-new-tokens", type=Whole(1), default=256, show_default=True, help="Budget of the text."),
     click.option("--stop", type=NonEmpty(), multiple=True, metavar="TEXT", help="End before this text; repeatable."),
     click.option(
@@ -165,8 +171,12 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         draft_revision=given["draft_revision"],
         target_revision=given["target_revision"],
         device=given["device"],
+        draft_device=given["draft_device"],
         dtype=given["dtype"],
         force=given["force"],
+        offline=given["offline"],
+        trust_remote_code=given["trust_remote_code"],
+        allow_pickle=given["allow_pickle"],
     )
     return RunOptions(
         pair=pair,
@@ -176,6 +186,7 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         max_new_tokens=given["max_new_tokens"],
         stop=given["stop"],
         calibrate=given["calibrate"],
+        chat=given["chat"],
     )
 
 
@@ -193,6 +204,8 @@ def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple
 
 
 def _read_prompt(file: str) -> str:
+    if file == "-" and sys.stdin and sys.stdin.isatty():
+        say("Type the prompt, and end it with ctrl+D on a line of its own.")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8")

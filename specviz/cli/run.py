@@ -2,9 +2,11 @@
 
 import contextlib
 import json
+import math
 import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -15,8 +17,13 @@ from specviz.events import Emitted, End, Event, Failed, Header, Notice, Progress
 from specviz.rates import Rates
 from specviz.recorder import Recorder
 from specviz.session import failure
+from specviz.sizes import bytes_in_words
 from specviz.stats import RunStats
 from specviz.tokens import TextDecoder, safe_terminal_text
+from specviz.ui.transfer import Transfer
+
+LINE_EVERY_S = 10.0
+"""Seconds between two lines about the same download."""
 
 
 class Printer:
@@ -29,18 +36,22 @@ class Printer:
         self._unicode = speaks_unicode(sys.stdout)
         self._colour = colours(sys.stdout)
         self._decoder = TextDecoder(keep="\n\t")
+        self._loading = Loading()
+        self._begun = False
 
     def add(self, event: Event) -> None:
         match event:
             case Notice(message):
                 say(f"note: {safe_terminal_text(message)}")
-            case Progress(stage, 0) if sys.stderr.isatty():
-                say(f"{stage} …")
+            case Progress() if sys.stderr.isatty():
+                self._loading.tell(event)
             case Failed(message):
                 self._finish()
                 say(f"specviz: {safe_terminal_text(message)}")
-            case Header(prompt=prompt) if self._marked and not self._silent:
-                show(safe_terminal_text(prompt.text), nl=False)
+            case Header(prompt=prompt):
+                self._begun = True
+                if self._marked and not self._silent:
+                    show(safe_terminal_text(prompt.text), nl=False)
             case Round(emitted=emitted) if not self._silent:
                 for token in emitted:
                     show(self._shown(token), nl=False)
@@ -53,8 +64,31 @@ class Printer:
         return marked(token, text, unicode=self._unicode, colour=self._colour) if self._marked else text
 
     def _finish(self) -> None:
-        if not self._silent:
+        if self._begun and not self._silent:
             show(self._decoder.finish())
+
+
+class Loading:
+    """Says on stderr what is being loaded: a line a stage, and some a minute of a long download."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._transfer = Transfer(clock)
+        self._said = ("", "")
+        self._said_at = -math.inf
+
+    def tell(self, progress: Progress) -> None:
+        self._transfer.see(progress)
+        downloads = progress.unit == "bytes" and progress.total
+        about = progress.stage, progress.unit
+        if about == self._said and not (downloads and self._clock() - self._said_at >= LINE_EVERY_S):
+            return
+        self._said, self._said_at = about, self._clock()
+        if downloads:
+            come = f"{bytes_in_words(progress.done)} of {bytes_in_words(progress.total or 0)}"
+            say(f"{progress.stage}: {come}, {safe_terminal_text(self._transfer.words())}")
+        else:
+            say(f"{progress.stage} …")
 
 
 class Terminated(BaseException):

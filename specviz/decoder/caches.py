@@ -1,24 +1,172 @@
-"""Rolling back a transformers cache, exactly or not at all."""
+"""What a model has been fed, and how the last of it is taken back.
 
-import inspect
-from typing import Any
+A model's past is a cache of transformers. Keys and values are cropped. A recurrent state has no such thing: it is
+copied before it moves on, and what was kept is fed once more. What neither is exact for is read again from its start.
+"""
 
-from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, Cache, DynamicCache, PreTrainedConfig
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-RECURRENT = frozenset({"rwkv", "lfm2", "lfm2_moe", "xlstm", "minimax"})
-"""Model types that keep a recurrent state outside the cache's own account of it."""
+import torch
+from torch import Tensor
+from transformers import Cache, DynamicCache, PreTrainedConfig
+
+Forward = Callable[[Sequence[int], int, Cache | None, int], Tensor]
+"""(ids, the position of the first, the cache of what is before it, keep) -> scores [keep, vocabulary] of the last."""
+
+
+class Past(Protocol):
+    """The ids fed so far, as a model remembers them."""
+
+    @property
+    def length(self) -> int: ...
+
+    @property
+    def cache(self) -> Cache | None: ...
+
+    def prefill(self, ids: Sequence[int]) -> None:
+        """Begin with ``ids``, none of which is ever taken back."""
+        ...
+
+    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
+        """Feed ``ids`` behind the past; scores [keep, vocabulary] of the last ``keep`` of them."""
+        ...
+
+    def roll_back_to(self, length: int) -> None:
+        """Take back what stands at ``length`` and behind, and settle: nothing before it is taken back any more.
+
+        The past may end up shorter than ``length``; what it lacks is to be fed again. Raises ValueError rather
+        than go wrong.
+        """
+        ...
+
+
+class Cropped:
+    """Keys and values, cut at the end. Sliding windows hold on to what leaves them until the next roll-back."""
+
+    def __init__(self, forward: Forward, config: PreTrainedConfig) -> None:
+        self._forward = forward
+        self._config = config
+        self._empty()
+
+    def _empty(self) -> None:
+        self.length = 0
+        self.cache = DynamicCache(config=self._config)
+        self.cache.activate_past_recording()
+
+    def prefill(self, ids: Sequence[int]) -> None:
+        self._empty()
+        if ids:
+            self.cache = DynamicCache(config=self._config)
+            self.feed(ids, 1)
+            self.cache.activate_past_recording()
+
+    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
+        scores = self._forward(ids, self.length, self.cache, keep)
+        self.length += len(ids)
+        return scores
+
+    def roll_back_to(self, length: int) -> None:
+        if length <= 0:
+            self._empty()
+            return
+        left = min(length, self.length)
+        roll_back(self.cache, self.length - left)
+        self.length = left
+
+
+class Copied:
+    """A recurrent state, copied before a block is fed; after a rejection the copy stands and the block begins earlier.
+
+    Ids before the last ``keep`` of a feed are known to stay, so they are fed on their own, ahead of the copy.
+    """
+
+    def __init__(self, forward: Forward, config: PreTrainedConfig) -> None:
+        self._forward = forward
+        self._config = config
+        self._empty()
+
+    def _empty(self) -> None:
+        self.length = 0
+        self.cache = DynamicCache(config=self._config)
+        self._copies: list[tuple[int, State]] = []
+
+    def prefill(self, ids: Sequence[int]) -> None:
+        self._empty()
+        if ids:
+            self._advance(ids, 1)
+
+    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
+        if len(ids) > keep:
+            self._copy()
+            self._advance(ids[:-keep], 1)
+        self._copy()
+        return self._advance(ids[-keep:], keep)
+
+    def roll_back_to(self, length: int) -> None:
+        if length < self.length:
+            while self._copies and self._copies[-1][0] > length:
+                self._copies.pop()
+            if not self._copies:
+                raise ValueError(f"no copy of the state at {length} positions or before")
+            self.length, state = self._copies[-1]
+            put_back(self.cache, state)
+        self._copies.clear()
+
+    def _copy(self) -> None:
+        self._copies.append((self.length, copied(self.cache)))
+
+    def _advance(self, ids: Sequence[int], keep: int) -> Tensor:
+        scores = self._forward(ids, self.length, self.cache, keep)
+        self.length += len(ids)
+        return scores
+
+
+class Stepped(Copied):
+    """A recurrent state that moves on by one id at a time, copied before each: a block of K + 1 is K + 1 forwards."""
+
+    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
+        scores = []
+        for token in ids:
+            self._copy()
+            scores.append(self._advance([token], 1))
+        return torch.cat(scores[-keep:])
+
+
+class Reread:
+    """No cache at all: every forward reads the text from its start."""
+
+    cache = None
+
+    def __init__(self, forward: Forward, _: PreTrainedConfig) -> None:
+        self._forward = forward
+        self._ids: list[int] = []
+
+    @property
+    def length(self) -> int:
+        return len(self._ids)
+
+    def prefill(self, ids: Sequence[int]) -> None:
+        self._ids = list(ids)
+
+    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
+        self._ids += ids
+        return self._forward(self._ids, 0, None, keep)
+
+    def roll_back_to(self, length: int) -> None:
+        del self._ids[max(0, length) :]
 
 
 def roll_back(cache: Cache, remove: int) -> None:
-    """Drop the last ``remove`` positions of ``cache``.
+    """Drop the last ``remove`` positions of ``cache``; with 0 sliding windows let go of what has left them.
 
     Raises ValueError where that many are not there, or where the cache cannot come back exactly
-    (a sliding window already passed, a recurrent state).
+    (a static sliding window already passed, a recurrent state).
     """
     length = int(cache.get_seq_length())
     if not 0 <= remove <= length:
         raise ValueError(f"cannot remove {remove} of {length} cached positions")
-    if remove == 0:
+    if not length:
         return
     if not cache.is_croppable:
         raise ValueError(f"{type(cache).__name__} cannot be rolled back")
@@ -28,28 +176,23 @@ def roll_back(cache: Cache, remove: int) -> None:
         raise ValueError(f"the cache holds {left} positions after a roll-back to {length - remove}")
 
 
-def new_cache(config: PreTrainedConfig) -> Cache:
-    return DynamicCache(config=config)
+State = list[dict[str, Any]]
+"""What each layer of a cache held."""
 
 
-def why_not_croppable(config: Any) -> str | None:
-    """Why a model of this config cannot be rolled back exactly by this decoder; None if it can."""
-    text_config = config.get_text_config(decoder=True)
-    if text_config.model_type in RECURRENT:
-        return "it keeps a recurrent state, which cannot be rolled back"
-    if not _takes_a_cache(config):
-        return "it has no cache that can be rolled back"
-    try:
-        layers = new_cache(config).layers
-    except Exception:  # each config fails in a way of its own
-        return "transformers makes no cache from its configuration"
-    if not all(layer.is_croppable for layer in layers):
-        return "it keeps a recurrent state, which cannot be rolled back"
-    if any(getattr(layer, "is_sliding", False) for layer in layers):
-        return f"it uses sliding-window attention (window {getattr(text_config, 'sliding_window', '?')})"
-    return None
+def copied(cache: Cache) -> State:
+    """The state of ``cache``: recurrent states, which forwards write in place, as copies; keys and values as they are,
+    since forwards put new ones in their stead."""
+    return [{name: _copied(value) for name, value in vars(layer).items()} for layer in cache.layers]
 
 
-def _takes_a_cache(config: Any) -> bool:
-    model = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
-    return model is None or "cache" in inspect.signature(model.forward).parameters
+def put_back(cache: Cache, state: State) -> None:
+    """Make ``cache`` what it was; ``state`` is used up by it."""
+    for layer, held in zip(cache.layers, state, strict=True):
+        vars(layer).update(held)
+
+
+def _copied(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: entry.clone() if isinstance(entry, Tensor) else entry for key, entry in value.items()}

@@ -20,7 +20,7 @@ class Laps:
     def mark(self) -> None:
         if self._device.type == "cuda":
             event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            event.record()
+            event.record(torch.cuda.current_stream(self._device))
             self._events.append(event)
             return
         if self._device.type == "mps":

@@ -14,14 +14,17 @@ import transformers
 
 from specviz import __version__
 from specviz.config import RunOptions, RunRequest
+from specviz.decoder.devices import numbers, placements, where
 from specviz.decoder.drafters.model import ModelDrafter, step_ms
 from specviz.decoder.ending import Ending
-from specviz.decoder.loading import choose_device, choose_dtype, leave_a_core, load_weights, quiet_libraries, reported
+from specviz.decoder.hub import Locator, Places, fetch, refuse_without_room
+from specviz.decoder.loading import leave_a_core, load_weights, quiet_libraries, reported
 from specviz.decoder.models import CausalModel
-from specviz.decoder.pair import ModelFacts, PairFacts, read_pair, refuse_unless_forced
+from specviz.decoder.pair import PairFacts, read_pair, refuse_unless_forced
+from specviz.decoder.prompts import read_prompt
+from specviz.decoder.reading import ModelFacts
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
-from specviz.errors import SpecvizError
 from specviz.events import Calibration, End, Event, Header, Notice, Progress, Prompt, Ready, Round, Settings
 from specviz.source import Emit
 
@@ -40,30 +43,40 @@ class Pair:
 class LiveSource:
     """Implements Source on real weights."""
 
-    def __init__(self, options: RunOptions) -> None:
+    def __init__(self, options: RunOptions, places: Places | None = None) -> None:
+        """``places``: where the models are, if somebody has looked already."""
         self._options = options
+        self._places = places
         self._pair: Pair | None = None
 
     def open(self, emit: Emit) -> None:
         quiet_libraries()
         leave_a_core()
         options = self._options.pair
+        places = self._places or Locator(options, emit).both()
         emit(Progress("tokenizer"))
-        facts = read_pair(options)
+        facts = read_pair(options, places)
         forced = refuse_unless_forced(facts, options.force)
+        read_prompt(facts.target, self._options.prompts[0][1], facts.vocab_size, chat=self._options.chat)
         for note in facts.notes:
             emit(Notice(note))
         for refusal in forced:
             emit(Notice(refusal, permanent=True))
-        device = choose_device(options.device)
-        dtype = choose_dtype(options.dtype, device, [facts.draft, facts.target])
+        at_draft, at_target = placements(options, facts.draft, facts.target)
+        refuse_without_room([facts.draft.to_fetch, facts.target.to_fetch])
+        fetch(*facts.draft.to_fetch, "draft", emit)
         with reported("draft", emit):
-            draft = load_weights(facts.draft, device, dtype)
-        if (facts.draft.place, facts.draft.revision) == (facts.target.place, facts.target.revision):
+            draft = load_weights(facts.draft, at_draft)
+        if (facts.draft.place, facts.draft.revision, at_draft) == (
+            facts.target.place,
+            facts.target.revision,
+            at_target,
+        ):
             target = draft
         else:
+            fetch(*facts.target.to_fetch, "target", emit)
             with reported("target", emit):
-                target = load_weights(facts.target, device, dtype)
+                target = load_weights(facts.target, at_target)
 
         def causal(model: transformers.PreTrainedModel, of: ModelFacts) -> CausalModel:
             return CausalModel(model, role=of.role, name=of.name, vocab_size=facts.vocab_size, context=of.context)
@@ -79,12 +92,8 @@ class LiveSource:
         pair = self._pair
         if pair is None:
             raise RuntimeError("open() comes before run()")
-        ids = prompt_ids(pair.facts.target, request.prompt, pair.vocabulary.size)
-        limit = pair.target.context
-        if len(ids) > limit:
-            raise SpecvizError(
-                f"The prompt is longer than the target's context: prompt {len(ids)} tokens, limit {limit}. Shorten it."
-            )
+        prompt = read_prompt(pair.facts.target, request.prompt, pair.vocabulary.size, chat=self._options.chat)
+        ids = list(prompt.ids)
         end_ids = pair.facts.end_ids
         yield Header(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -92,10 +101,10 @@ class LiveSource:
             config=self._config(pair, request),
             vocab_size=pair.vocabulary.size,
             end_ids=tuple(sorted(end_ids)),
-            prompt=Prompt(request.prompt, tuple(map(pair.vocabulary.token, ids))),
+            prompt=Prompt(prompt.text, tuple(map(pair.vocabulary.token, ids))),
         )
         stop = tuple(text.encode() for text in self._options.stop)
-        ending = Ending(end_ids, stop, self._options.max_new_tokens, limit)
+        ending = Ending(end_ids, stop, self._options.max_new_tokens, pair.target.context)
         drafter = ModelDrafter(pair.draft)
         run = Speculation(pair.target, drafter, pair.vocabulary, ids, request.seed, ending)
         with placed("Before round 1"):
@@ -126,14 +135,16 @@ class LiveSource:
         options = self._options
         models = pair.facts.draft, pair.facts.target
         return {
-            **{key: value for key, value in asdict(options.pair).items() if key not in ("device", "dtype")},
+            **asdict(options.pair),
             **asdict(request.settings),
             "seed": request.seed,
             "max_new_tokens": options.max_new_tokens,
             "stop": list(options.stop),
             "calibrate": options.calibrate,
-            "device": str(pair.target.device),
-            "dtype": str(pair.target.dtype).removeprefix("torch."),
+            "device": where(pair.target.model),
+            "dtype": numbers(pair.target.model),
+            "draft_device": where(pair.draft.model),
+            "draft_dtype": numbers(pair.draft.model),
             "threads": torch.get_num_threads(),
             "attention": str(getattr(pair.target.model.config, "_attn_implementation", "unknown")),
             "versions": {
@@ -148,28 +159,6 @@ class LiveSource:
             "special_ids": sorted(pair.vocabulary.special_ids),
             "notes": list(pair.notes),
         }
-
-
-def prompt_ids(target: ModelFacts, text: str, vocab_size: int) -> list[int]:
-    """The prompt's ids, tokenised once by the target's tokenizer as it does by default, special tokens parsed.
-
-    Where that gives no id at all the text starts from the tokenizer's start id, else from its end id.
-    """
-    tokenizer = target.tokenizer
-    ids: list[int] = tokenizer(text, add_special_tokens=True, verbose=False)["input_ids"]
-    if not ids:
-        starts = (tokenizer.bos_token_id, target.text_config.bos_token_id, *sorted(target.end_ids))
-        ids = [i for i in starts if i is not None][:1]
-    if not ids:
-        raise SpecvizError(
-            "The prompt is empty, and this tokenizer names no start or end token to begin from. Bring a prompt."
-        )
-    if max(ids) >= vocab_size:
-        raise SpecvizError(
-            f"The prompt has the id {max(ids)}, which one of the models cannot read: it has ids below {vocab_size}. "
-            "Change the prompt."
-        )
-    return ids
 
 
 def warm_up(pair: Pair, last_id: int, k: int) -> None:

@@ -1,4 +1,4 @@
-"""Loading the weights of a pair: devices, dtypes, progress, and quiet libraries."""
+"""Loading the weights of a pair: progress, and quiet libraries."""
 
 import os
 import threading
@@ -11,15 +11,14 @@ import torch
 import tqdm  # type: ignore[import-untyped]
 import transformers
 from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.utils import is_accelerate_available
 
-from specviz.decoder.pair import ModelFacts
+from specviz.decoder.devices import Placement, quantisation, weight_bytes
+from specviz.decoder.reading import ModelFacts
 from specviz.errors import SpecvizError
 from specviz.events import Progress, Stage
+from specviz.sizes import bytes_in_words
 from specviz.source import Emit
-
-SMALL = 1_000_000_000
-"""Parameters of both models together up to which a CPU run uses float32 whatever the checkpoint holds."""
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def quiet_libraries() -> None:
@@ -39,51 +38,6 @@ def leave_a_core() -> int:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def choose_device(asked: str) -> torch.device:
-    """``auto``: cuda, else mps, else cpu. Raises SpecvizError for a device that is not there."""
-    if asked == "auto":
-        best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-        return torch.device(best)
-    try:
-        device = torch.device(asked)
-    except RuntimeError:
-        raise SpecvizError(
-            f"--device {asked}: there is no such kind of device. Use auto, cpu, cuda, cuda:N or mps."
-        ) from None
-    present = {
-        "cpu": True,
-        "cuda": torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
-        "mps": torch.backends.mps.is_available(),
-    }
-    if not present.get(device.type, False):
-        raise SpecvizError(f"--device {asked}: there is no such device here. Use --device auto or cpu.")
-    return device
-
-
-def choose_dtype(asked: str, device: torch.device, models: list[ModelFacts]) -> torch.dtype:
-    """The dtype of both models' weights. ``auto``: the target checkpoint's own on a GPU; on a CPU float32, or
-    bfloat16 for a large bfloat16 checkpoint where the processor computes in it."""
-    if asked != "auto":
-        return DTYPES[asked]
-    stored = getattr(models[-1].config, "dtype", None) or torch.float32
-    if device.type != "cpu":
-        return stored if isinstance(stored, torch.dtype) else torch.float32
-    if stored == torch.bfloat16 and _computes_in_bfloat16() and sum(map(n_parameters, models)) > SMALL:
-        return torch.bfloat16
-    return torch.float32
-
-
-def _computes_in_bfloat16() -> bool:
-    probe = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
-    return bool(probe and probe())
-
-
-def n_parameters(facts: ModelFacts) -> int:
-    """The number of parameters a config stands for, without reading any."""
-    with torch.device("meta"):
-        return int(AutoModelForCausalLM.from_config(facts.config).num_parameters())
 
 
 class _SilentBar:
@@ -134,18 +88,32 @@ def reported(stage: Stage, emit: Emit) -> Iterator[None]:
         hook(before)
 
 
-def load_weights(facts: ModelFacts, device: torch.device, dtype: torch.dtype) -> PreTrainedModel:
-    """The model of ``facts`` on ``device``, ready to infer. Raises SpecvizError that names it and the cause."""
+def load_weights(facts: ModelFacts, placement: Placement) -> PreTrainedModel:
+    """The model of ``facts`` where it is to run, ready to infer. Raises SpecvizError that names it and the cause."""
+    given: dict[str, Any] = {}
+    if placement.spread is not None:
+        given = {"device_map": "auto", "max_memory": dict(placement.spread)}
+    elif placement.as_stored and placement.device.type != "cpu":
+        given = {"device_map": {"": placement.device}}
+    if given and not is_accelerate_available():
+        raise SpecvizError(_without_accelerate(facts, placement))
     try:
         model, found = AutoModelForCausalLM.from_pretrained(
-            facts.place, revision=facts.revision, dtype=dtype, output_loading_info=True
+            facts.place,
+            dtype=placement.dtype,
+            trust_remote_code=facts.trusted,
+            use_safetensors=facts.weights.format == "safetensors",
+            output_loading_info=True,
+            **given,
         )
-        model = model.to(device).eval().requires_grad_(False)
+        if not (given or placement.as_stored):
+            model = model.to(placement.device)
+        model = model.eval().requires_grad_(False)
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise SpecvizError(
             f"The weights of --{facts.role} {facts.name} cannot be loaded ({type(error).__name__}): {reason}. "
-            "Check that the folder or download is complete, and that there is memory for it."
+            f"{_way_out(facts.role, error)}"
         ) from error
     if missing := sorted(found["missing_keys"]):  # transformers would go on with random ones
         raise SpecvizError(
@@ -153,3 +121,21 @@ def load_weights(facts: ModelFacts, device: torch.device, dtype: torch.dtype) ->
             f"first {missing[0]}. Check that the folder or download is complete and holds the whole model."
         )
     return model
+
+
+def _without_accelerate(facts: ModelFacts, placement: Placement) -> str:
+    size = bytes_in_words(weight_bytes(facts, placement.dtype))
+    if placement.spread is None:
+        why = f"is quantised ({quantisation(facts.config)}) and goes onto {placement.device} by way of accelerate"
+    else:
+        why = f"needs {size}, more than one of the {len(placement.spread)} GPUs has free"
+    return f"--{facts.role} {facts.name} {why}. Install accelerate (pip install accelerate), or choose a smaller model."
+
+
+def _way_out(role: str, error: Exception) -> str:
+    if isinstance(error, ImportError):
+        return "Install what it asks for, or choose weights that do without."
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        device = "--draft-device cpu" if role == "draft" else "--device cpu"
+        return f"Choose a smaller model, --dtype bfloat16, or {device}."
+    return "Check that the folder or download is complete, and that there is memory for it."

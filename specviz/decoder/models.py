@@ -1,22 +1,25 @@
-"""A causal language model with its cache, seen as positions in and scores out."""
+"""A causal language model with its past, seen as positions in and scores out."""
 
+import inspect
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import Cache, PreTrainedModel
 
-from specviz.decoder.caches import new_cache, roll_back
+from specviz.decoder.caches import Past
+from specviz.decoder.families import way_back
 from specviz.decoder.sampling import NonFiniteScores, shifted
 
 UNLIMITED = 2**31
 
 
 class CausalModel:
-    """One model, its cache, and the host's count of what the cache holds.
+    """One model and what it has been fed.
 
     ``vocab_size``: scores are cut to ids below it, so surplus ids of a padded vocabulary are never seen.
-    ``context``: the largest number of positions the model may be fed.
+    ``context``: the largest number of positions the model may be fed. ``device``: where ids go in and scores come
+    out, whatever other devices the model is spread over.
     """
 
     def __init__(self, model: PreTrainedModel, *, role: str, name: str, vocab_size: int, context: int) -> None:
@@ -27,13 +30,30 @@ class CausalModel:
         self.context = context
         self.device = model.device
         self.dtype = model.dtype
-        self._mask = torch.ones((1, 256), dtype=torch.long, device=self.device)
+        self.way_back = way_back(model.config, type(model))
+        self._accepted = frozenset(inspect.signature(type(model).forward).parameters)
+        self._positions = torch.arange(256, device=self.device)
         self.reset()
 
     def reset(self) -> None:
         """Forget every position."""
-        self.cache = new_cache(self.model.config)
-        self.length = 0
+        self._past: Past = self.way_back.past(self._forward, self.model.config)
+
+    @property
+    def length(self) -> int:
+        """How many positions the model remembers."""
+        return self._past.length
+
+    @property
+    def cache(self) -> Cache | None:
+        """The cache of transformers, None where there is none."""
+        return self._past.cache
+
+    def prefill(self, ids: Sequence[int]) -> None:
+        """Begin a new text with ``ids``, each fed once, none ever taken back."""
+        self._fits(len(ids))
+        with torch.inference_mode():
+            self._past.prefill(ids)
 
     @torch.inference_mode()
     def feed(self, ids: Sequence[int], keep: int) -> Tensor:
@@ -41,16 +61,33 @@ class CausalModel:
 
         Raises NonFiniteScores, in words, and ValueError beyond the context.
         """
-        end = self.length + len(ids)
-        if end > self.context:
-            raise ValueError(f"position {end - 1} does not fit a context of {self.context}")
-        tokens = torch.tensor([ids], device=self.device)
+        self._fits(self.length + len(ids))
+        return self._past.feed(ids, keep)
+
+    @torch.inference_mode()
+    def roll_back_to(self, length: int) -> None:
+        """Keep at most the first ``length`` positions, for good. Fewer may be left: those are to be fed again."""
+        self._past.roll_back_to(length)
+
+    def _fits(self, length: int) -> None:
+        if length > self.context:
+            raise ValueError(f"position {length - 1} does not fit a context of {self.context}")
+
+    def _forward(self, ids: Sequence[int], start: int, cache: Cache | None, keep: int) -> Tensor:
+        """One forward. Positions are given, since not every family counts what its cache holds; a mask is not, since
+        there is no padding, and some families would take one for the block alone."""
+        given = {
+            "position_ids": self._span(start, start + len(ids)),
+            "cache": cache,
+            "use_cache": cache is not None,
+            "logits_to_keep": keep,
+        }
         out = self.model(
-            input_ids=tokens, attention_mask=self._ones(end), cache=self.cache, use_cache=True, logits_to_keep=keep
+            input_ids=torch.tensor([ids], device=self.device),
+            **{name: value for name, value in given.items() if name in self._accepted},
         )
-        self.length = end
         try:
-            return shifted(out.logits[0, -keep:, : self.vocab_size])
+            return shifted(out.logits[0, -keep:, : self.vocab_size].to(self.device))
         except NonFiniteScores:
             dtype = str(self.dtype).removeprefix("torch.")
             raise NonFiniteScores(
@@ -58,18 +95,7 @@ class CausalModel:
                 "Try --dtype float32, or check its weights."
             ) from None
 
-    def prefill(self, ids: Sequence[int]) -> None:
-        """Feed the prompt ``ids`` once into an empty cache. Nothing to do for none."""
-        if ids:
-            self.feed(ids, keep=1)
-
-    def roll_back_to(self, length: int) -> None:
-        """Keep the first ``length`` positions, or all if there are fewer."""
-        if length < self.length:
-            roll_back(self.cache, self.length - length)
-            self.length = length
-
-    def _ones(self, length: int) -> Tensor:
-        if length > self._mask.shape[1]:
-            self._mask = torch.ones((1, 2 * length), dtype=torch.long, device=self.device)
-        return self._mask[:, :length]
+    def _span(self, start: int, end: int) -> Tensor:
+        if end > len(self._positions):
+            self._positions = torch.arange(2 * end, device=self.device)
+        return self._positions[start:end].unsqueeze(0)

@@ -1,66 +1,18 @@
 """Whether two models can be a pair, from their configs and tokenizers alone: no weight is read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal
 
-from transformers import AutoConfig, AutoTokenizer, GenerationConfig
-from transformers.models.auto.modeling_auto import (
-    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-)
-
-from specviz import bundled
 from specviz.config import PairOptions
-from specviz.decoder.caches import why_not_croppable
+from specviz.decoder.families import no_way_back, slow_path, way_back, why_refused
+from specviz.decoder.files import Problem
+from specviz.decoder.findings import Finding
+from specviz.decoder.hub import Locator, Places
 from specviz.decoder.models import UNLIMITED
+from specviz.decoder.reading import ModelFacts, read_model
 from specviz.decoder.vocabulary import Comparison, Vocabulary, compare, token_bytes, tokenizer_size
 from specviz.errors import SpecvizError
-
-Status = Literal["pass", "note", "refuse"]
-Role = Literal["draft", "target"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of `specviz check`. ``text`` of a refusal is one or two sentences with the way out;
-    ``forcible``: whether --force may run the pair all the same."""
-
-    subject: str
-    status: Status
-    text: str
-    cells: tuple[str, str]
-    """The draft's and the target's own value."""
-    forcible: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
-    """What config and tokenizer say of one model. ``place``: what transformers loads it from."""
-
-    role: Role
-    name: str
-    place: str
-    revision: str | None
-    config: Any
-    tokenizer: Any
-    end_ids: frozenset[int]
-
-    @property
-    def text_config(self) -> Any:
-        return self.config.get_text_config(decoder=True)
-
-    @property
-    def vocab_size(self) -> int:
-        return int(self.text_config.vocab_size)
-
-    @property
-    def context(self) -> int:
-        limit = getattr(self.text_config, "max_position_embeddings", None) or getattr(
-            self.text_config, "max_seq_len", None
-        )
-        return int(limit) if limit else UNLIMITED
+from specviz.sizes import bytes_in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,40 +45,29 @@ class PairFacts:
         return Vocabulary(bytes_of, frozenset(i for i in special if i < self.vocab_size))
 
 
-def read_model(role: Role, name: str, revision: str | None) -> ModelFacts:
-    """Config, tokenizer and end ids of a hub id, a local folder or a bundled model. Raises SpecvizError."""
-    place = _place(role, name)
-    config = _read(role, name, "configuration", lambda: AutoConfig.from_pretrained(place, revision=revision))
-    why = _why_not_decoder_only(config)
-    if why:
-        raise SpecvizError(f"--{role} {name} cannot be used: {why}. Bring a decoder-only language model.")
-    try:
-        tokenizer = _tokenizer(role, name, place, revision)
-    except SpecvizError:
-        if reason := why_not_croppable(config):
-            raise SpecvizError(_unsupported(role, name, config, reason)) from None
-        raise
-    return ModelFacts(role, name, place, revision, config, tokenizer, _end_ids(place, revision, config, tokenizer))
+def read_pair(options: PairOptions, places: Places | None = None) -> PairFacts:
+    """Look a pair over, finding its models where that has not been done. Raises SpecvizError where a model cannot be
+    read or is no decoder; what the pair as such lacks stands in ``findings``."""
+    places = places or Locator(options, lambda _: None).both()
+    target = read_model(places.target, options)
+    same_model = options.model("draft") == options.model("target")
+    draft = replace(target, source=places.draft) if same_model else read_model(places.draft, options)
+    return judge(draft, target)
 
 
-def read_pair(options: PairOptions) -> PairFacts:
-    """Look a pair over. Raises SpecvizError where a model cannot be read or is no decoder; what the pair
-    as such lacks stands in ``findings``."""
-    target = read_model("target", options.target, options.target_revision)
-    draft = (
-        replace(target, role="draft")
-        if (options.draft, options.draft_revision) == (options.target, options.target_revision)
-        else read_model("draft", options.draft, options.draft_revision)
-    )
+def judge(draft: ModelFacts, target: ModelFacts) -> PairFacts:
+    """What follows from both models' facts together."""
     same = compare(draft.tokenizer, target.tokenizer, target.end_ids)
     size = min(draft.vocab_size, target.vocab_size, tokenizer_size(target.tokenizer))
     findings = [
+        *_places(draft, target),
         *_architecture(draft, target),
         *_caches(draft, target),
         *_tokenizers(draft, target, same),
         *_vocabulary(draft, target, size),
         *_contexts(draft, target),
         *_ends(draft, target),
+        *_weights(draft, target),
     ]
     return PairFacts(draft, target, tuple(findings), size)
 
@@ -139,80 +80,10 @@ def refuse_unless_forced(facts: PairFacts, force: bool) -> list[str]:
     return [f"Forced: {finding.text}" for finding in facts.refusals]
 
 
-def _place(role: Role, name: str) -> str:
-    if name.startswith(bundled.PREFIX):
-        return str(bundled.folder(name))
-    path = Path(name).expanduser()
-    if path.is_file():
-        raise SpecvizError(f"--{role} {name} is a file. Name a model folder (with config.json) or a hub id.")
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise SpecvizError(
-                f"--{role} {name} was taken as the local folder of that name, which has no config.json. "
-                "Name a model folder, or run from another directory to mean the hub id."
-            )
-        return str(path)
-    if name.count("/") > 1 or name.startswith((".", "~", "/")):
-        raise SpecvizError(f"--{role} {name}: there is no such folder.")
-    return name
-
-
-def _read(role: Role, name: str, what: str, read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except SpecvizError:
-        raise
-    except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise SpecvizError(
-            f"The {what} of --{role} {name} cannot be read: {reason}. "
-            "Check the name, or that it is downloaded and complete."
-        ) from error
-
-
-def _tokenizer(role: Role, name: str, place: str, revision: str | None) -> Any:
-    tokenizer = _read(role, name, "tokenizer", lambda: AutoTokenizer.from_pretrained(place, revision=revision))
-    if set(tokenizer.get_vocab().values()) <= set(tokenizer.added_tokens_decoder):
-        raise SpecvizError(
-            f"The tokenizer of --{role} {name} has no vocabulary: its files (tokenizer.json) are missing. "
-            "Check that the folder or download is complete."
-        )
-    return tokenizer
-
-
-def _unsupported(role: Role, name: str, config: Any, reason: str) -> str:
-    return (
-        f"--{role} {name} ({config.model_type}) is not supported yet: {reason}, "
-        "so rejected drafts cannot be taken back exactly. Choose a model with full attention in every layer."
-    )
-
-
-def _why_not_decoder_only(config: Any) -> str | None:
-    kind = config.model_type
-    if getattr(config, "is_encoder_decoder", False):
-        return f"{kind} is an encoder-decoder model"
-    if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        return f"{kind} is not a decoder-only language model that transformers knows"
-    names = getattr(config, "architectures", None) or []
-    decodes = getattr(config, "is_decoder", False) or any(n.endswith(("ForCausalLM", "LMHeadModel")) for n in names)
-    if kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not decodes:
-        return f"{kind} is an encoder-only model"
-    return None
-
-
-def _end_ids(place: str, revision: str | None, config: Any, tokenizer: Any) -> frozenset[int]:
-    """The union of the generation settings' end ids (filled from the config) and the tokenizer's."""
-    try:
-        generation = GenerationConfig.from_pretrained(place, revision=revision)
-    except OSError:
-        generation = GenerationConfig.from_model_config(config)
-    listed = (
-        generation.eos_token_id
-        if generation.eos_token_id is not None
-        else config.get_text_config(decoder=True).eos_token_id
-    )
-    ids = listed if isinstance(listed, list) else [listed]
-    return frozenset(int(i) for i in [*ids, tokenizer.eos_token_id] if i is not None)
+def _places(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
+    for model in (draft, target):
+        if model.source.note:
+            yield Finding("files", "note", model.source.note, ("", ""))
 
 
 def _architecture(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
@@ -221,18 +92,17 @@ def _architecture(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
 
 
 def _caches(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
-    reasons = [(model, why_not_croppable(model.config)) for model in (draft, target)]
-    bad = [(model, reason) for model, reason in reasons if reason]
-    draft_cell, target_cell = ("roll-back" if reason is None else "no exact roll-back" for _, reason in reasons)
+    reasons = [(model, why_refused(model.config)) for model in (draft, target)]
+    ways = [None if reason else way_back(model.config) for model, reason in reasons]
+    draft_cell, target_cell = (way.name if way else "none" for way in ways)
     cells = draft_cell, target_cell
-    if not bad:
+    if all(way and not way.slow for way in ways):
         yield Finding("cache", "pass", "both caches can be rolled back exactly", cells)
-    for model, reason in bad:
-        text = (
-            f"--{model.role} {model.name} ({model.config.model_type}) is not supported yet: {reason}, "
-            "so rejected drafts could stay in its cache. Choose a model with full attention in every layer."
-        )
-        yield Finding("cache", "refuse", text, cells)
+    for (model, reason), way in zip(reasons, ways, strict=True):
+        if reason:
+            yield Finding("cache", "refuse", no_way_back(model.role, model.name, model.config, reason), cells)
+        elif way and way.slow:
+            yield Finding("cache", "note", slow_path(model.role, model.name, model.config, way.slow), cells)
 
 
 def _tokenizers(draft: ModelFacts, target: ModelFacts, same: Comparison) -> Iterator[Finding]:
@@ -287,6 +157,22 @@ def _ends(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
         yield Finding("end ids", "note", f"the end ids differ; the target's count: {cells[1]}", cells)
     else:
         yield Finding("end ids", "pass", f"a text ends at {cells[1]}", cells)
+
+
+def _weights(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
+    models = draft, target
+    draft_cell, target_cell = ("none" if isinstance(m.stored, Problem) else _stored(m) for m in models)
+    cells = draft_cell, target_cell
+    for model in models:
+        if isinstance(model.stored, Problem):
+            yield Finding("weights", "refuse", str(model.source.refusal(model.stored)), cells)
+    if "none" not in cells:
+        yield Finding("weights", "pass", "read when the pair is loaded", cells)
+
+
+def _stored(model: ModelFacts) -> str:
+    size = sum(model.source.files.get(name, 0) for name in model.weights.files)
+    return f"{model.weights.format}, {bytes_in_words(size)}"
 
 
 def _limit(model: ModelFacts) -> str:

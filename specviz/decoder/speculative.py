@@ -88,11 +88,11 @@ class Speculation:
         if stopped():
             return None
         drafted = list(proposal.ids) if proposal else []
+        q = proposal.probs.to(self.target.device) if proposal and drafted else None
         laps.mark()
         scores = self.target.feed(self.ids[self.target.length :] + drafted, keep=len(drafted) + 1)
         p = process(scores, settings.temperature, settings.top_k, settings.top_p)
         laps.mark()
-        q = proposal.probs.to(p.device) if proposal and drafted else None
         tests = [uniforms.test(i) for i in range(1, len(drafted) + 1)]
         decision = decide(p, q, drafted, tests, uniforms.last, uniforms.spare)
         start = len(self.ids)

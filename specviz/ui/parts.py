@@ -10,9 +10,11 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from specviz.events import Progress, Stage
+from specviz.sizes import bytes_in_words
 from specviz.ui.keys import Hint
 from specviz.ui.literal import in_ascii, literal, literal_lines
 from specviz.ui.status import STAGES, Field, spaced
+from specviz.ui.transfer import Transfer
 
 
 class StatusLine(Widget):
@@ -141,9 +143,12 @@ class LoadingPanel(Static):
     def __init__(self, *, ascii: bool = False) -> None:
         super().__init__()
         self._ascii = ascii
+        self._transfer = Transfer()
 
     def show(self, title: str, progress: Progress | None, *, live: bool = True) -> None:
         """``live`` False: nothing is loaded that has stages."""
+        if progress:
+            self._transfer.see(progress)
         stages: tuple[Stage, ...] = tuple(STAGES) if live else ()
         at = stages.index(progress.stage) if progress and stages else -1
         lines = [Content.assemble((literal(title), "bold")), Content("")]
@@ -154,6 +159,8 @@ class LoadingPanel(Static):
                 lines.append(
                     Content.assemble(("› ", "$accent"), (STAGES[stage], "bold"), "  ", _amount(progress, self.BAR))
                 )
+                if words := self._transfer.words():
+                    lines.append(Content.assemble("  ", (literal(words), "$secondary")))
             else:
                 lines.append(Content.assemble(("· ", "$secondary"), (STAGES[stage], "$secondary")))
         longest = max(line.cell_length for line in lines)
@@ -167,6 +174,8 @@ def _amount(progress: Progress, cells: int) -> Content:
         return Content(f"{progress.done} {progress.unit}".strip() if progress.done else "…")
     filled = round(cells * min(1.0, progress.done / progress.total))
     count = f"  {progress.done} of {progress.total} {progress.unit}".rstrip()
+    if progress.unit == "bytes":
+        count = f"  {bytes_in_words(progress.done)} of {bytes_in_words(progress.total)}"
     return Content.assemble(("━" * filled, "$accent"), ("─" * (cells - filled), "$border"), literal(count))
 
 

@@ -14,6 +14,7 @@ from specviz.ui.widgets.sentences import ENDS
 Tone = Literal["plain", "strong", "quiet", "accent", "warning", "error"]
 
 STAGES: dict[Stage, str] = {
+    "files": "model files",
     "import": "libraries",
     "tokenizer": "tokenizer",
     "draft": "draft model",
@@ -127,11 +128,14 @@ class RunView:
     ready: bool
     end: End | None
     failed: bool
+    draft_device: str = ""
+    draft_dtype: str = ""
 
 
 def run_fields(view: RunView) -> list[Field]:
     """The first line: the pair, what decides a run, and where we are in it."""
-    where = " ".join(part for part in (literal(view.device), DTYPES.get(view.dtype, literal(view.dtype))) if part)
+    target, draft = computing(view.device, view.dtype), computing(view.draft_device, view.draft_dtype)
+    where = f"{draft} > {target}" if draft and draft != target else target
     return [
         Field(("specviz", ""), 9, "accent"),
         Field((*pair_names(view.draft, view.target), ""), 4),
@@ -143,6 +147,11 @@ def run_fields(view: RunView) -> list[Field]:
         Field((pace(view.pace), ""), 5, "quiet"),
         *state(view),
     ]
+
+
+def computing(device: str, dtype: str) -> str:
+    """Where a model runs and in which numbers."""
+    return " ".join(filter(None, (literal(device), DTYPES.get(dtype, literal(dtype)))))
 
 
 def changing(name: str, now: str, then: str) -> Field:

@@ -36,6 +36,8 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
         ready=timeline.ready,
         end=timeline.end,
         failed=timeline.failed is not None,
+        draft_device=known("draft_device"),
+        draft_dtype=known("draft_dtype"),
     )
 
 

@@ -235,3 +235,18 @@ def test_farewell_names_the_numbers_and_the_way_back() -> None:
         "α tested .857 · tokens/round 4.00 · 2 rounds, 8 tokens\nspecviz replay '/a b/run.jsonl'"
     )
     assert "\x1b" not in farewell(stats, Path("/a\x1b[2J"))
+
+
+@pytest.mark.parametrize(
+    ("draft_device", "draft_dtype", "words"),
+    [
+        ("", "", "  cuda:0 bf16  "),
+        ("cuda:0", "bfloat16", "  cuda:0 bf16  "),
+        ("cpu", "float32", "  cpu fp32 > cuda:0 bf16  "),
+        ("cuda:0", "float32", "  cuda:0 fp32 > cuda:0 bf16  "),
+        ("cuda:1", "bfloat16", "  cuda:1 bf16 > cuda:0 bf16  "),
+    ],
+)
+def test_device_and_dtype_of_both_models_where_they_differ(draft_device: str, draft_dtype: str, words: str) -> None:
+    view = replace(VIEW, device="cuda:0", dtype="bfloat16", draft_device=draft_device, draft_dtype=draft_dtype)
+    assert words in line(run_fields(view), 160)

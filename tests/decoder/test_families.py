@@ -1,0 +1,182 @@
+"""Families of models as target and as draft: the text is the target's own greedy text, and every draft the draft's own.
+
+Both are held against forwards of the whole text without a cache, by the same attention kernel. Prompts begin within
+a window, end on either side of its edge, and pass it in prefill; runs pass it in the middle of a round.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from transformers import PreTrainedModel
+
+from specviz.config import PairOptions
+from specviz.decoder import caches, live
+from specviz.decoder.families import REREAD, way_back, why_refused
+from specviz.decoder.pair import read_pair, refuse_unless_forced
+from specviz.decoder.prompts import Read
+from specviz.errors import SpecvizError
+from tests.decoder.family_models import FAMILIES, VOCAB, WINDOW, random_of
+from tests.decoder.models import Shelf, noisy, save_model, save_tokenizer, words
+from tests.decoder.running import Opened, Played, opened, play, setting
+
+N = 24
+PROMPTS = {1: 1, 2: 5, 3: WINDOW - 2, 4: WINDOW - 1, 5: WINDOW, 6: 12}
+"""The length of the prompt of a run with K."""
+NOISE = 0.12
+
+
+def pair_of(shelf: Shelf, name: str) -> Opened:
+    family = FAMILIES[name]
+    target = shelf.folder(("family", name), lambda path: save_model(path, random_of(family)))
+    draft = shelf.folder(("noisy family", name), lambda path: save_model(path, noisy(random_of(family), 3, NOISE)))
+    return opened(target, draft, max_new_tokens=N)
+
+
+@pytest.fixture(autouse=True)
+def prompts_are_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some families come with a tokenizer of their own, whatever their folder holds."""
+
+    def read(_target: Any, text: str, *_: Any, **__: Any) -> Read:
+        return Read(text, tuple(int(i) for i in text.split() if i.isdigit()))
+
+    monkeypatch.setattr(live, "read_prompt", read)
+
+
+def prompt_of(length: int) -> list[int]:
+    return [(7 * i * i + 3 * length + i) % VOCAB for i in range(length)]
+
+
+@torch.inference_mode()
+def own_choice(model: PreTrainedModel, ids: list[int]) -> int:
+    """What ``model`` says comes after ``ids``, from one forward without a cache."""
+    return int(model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1].argmax())
+
+
+def own_greedy(model: PreTrainedModel, prompt: list[int]) -> list[int]:
+    ids = list(prompt)
+    for _ in range(N):
+        ids.append(own_choice(model, ids))
+    return ids[len(prompt) :]
+
+
+def assert_drafts_are_the_drafts_own(model: PreTrainedModel, prompt: list[int], run: Played) -> None:
+    text = list(prompt)
+    for round_ in run.rounds:
+        ids = list(text)
+        for token in round_.drafted:
+            assert token.id == own_choice(model, ids), f"round {round_.index}"
+            ids.append(token.id)
+        text += [token.id for token in round_.emitted]
+
+
+def cases() -> Iterator[Any]:
+    for name, family in FAMILIES.items():
+        for kernel in family.kernels:
+            yield pytest.param(name, kernel, id=f"{name}-{kernel}")
+
+
+@pytest.mark.parametrize(("name", "kernel"), cases())
+def test_c26_c27_every_family_is_exact(shelf: Shelf, name: str, kernel: str) -> None:
+    source = pair_of(shelf, name)
+    draft, target = source.pair.draft, source.pair.target
+    for model in (draft.model, target.model):
+        model.set_attn_implementation(kernel)
+    assert draft.way_back is target.way_back is FAMILIES[name].way
+    accepted = rejected = 0
+    seen: set[int] = set()
+    for k, length in PROMPTS.items():
+        prompt = prompt_of(length)
+        run = play(source, " ".join(map(str, prompt)), setting(k, 0.0))
+        assert run.ids == own_greedy(target.model, prompt), f"K {k}"
+        if k == 4:
+            assert_drafts_are_the_drafts_own(draft.model, prompt, run)
+        seen.update(run.ids)
+        accepted += sum(r.n_accepted for r in run.rounds)
+        rejected += sum(r.count("rejected") for r in run.rounds)
+    assert accepted > 10 and rejected > 10 and len(seen) > 5, (accepted, rejected, seen)
+
+
+SLOW = {name: family for name, family in FAMILIES.items() if family.way.slow}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_c27_a_slow_path_is_told(shelf: Shelf, name: str) -> None:
+    source = pair_of(shelf, name)
+    told = [notice.message for notice in source.notices if notice.message.startswith("slow path: ")]
+    kind = source.pair.target.model.config.model_type
+    assert [f"--{role}" in message for role, message in zip(("draft", "target"), told, strict=True)] == [True, True]
+    assert all(message.endswith(f"({kind}) is exact but slow: {SLOW[name].way.slow}") for message in told)
+    header = play(source, "1 2 3", setting(2, 0.0)).header
+    assert header.config["notes"][:2] == told
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [("Mamba 2", "put_back"), ("Jamba", "put_back"), ("Mamba", "steps"), ("Mistral, windows", "record")],
+)
+def test_the_test_sees_what_a_wrong_way_back_leaves(
+    shelf: Shelf, name: str, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if broken == "put_back":
+        monkeypatch.setattr(caches, "put_back", lambda cache, state: None)
+    elif broken == "steps":
+        monkeypatch.setattr(caches.Stepped, "feed", caches.Copied.feed)
+    else:
+        monkeypatch.setattr(transformers.DynamicCache, "activate_past_recording", lambda self: None)
+    source = pair_of(shelf, name)
+    prompt = prompt_of(PROMPTS[5])
+    try:
+        ids = play(source, " ".join(map(str, prompt)), setting(5, 0.0)).ids
+    except RuntimeError:
+        return
+    assert ids != own_greedy(source.pair.target.model, prompt)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("xlnet", "it does not read from left to right"),
+        (
+            "reformer",
+            "its attention depends on hashes drawn anew in every forward, so no forward can be repeated exactly",
+        ),
+    ],
+)
+@pytest.mark.parametrize("role", ["draft", "target"])
+def test_what_cannot_be_exact_is_refused_from_the_config(shelf: Shelf, kind: str, reason: str, role: str) -> None:
+    def fill(path: Path) -> None:
+        config: dict[str, Any] = {"model_type": kind, "architectures": [f"{kind}ForCausalLM"], "is_decoder": True}
+        (path / "config.json").write_text(json.dumps(config))
+        save_tokenizer(path, words(VOCAB))
+
+    other = shelf.folder(("family", "GPT-2"), lambda path: save_model(path, random_of(FAMILIES["GPT-2"])))
+    bad = shelf.folder(("refused", kind), fill)
+    names = {"draft": other, "target": other, role: bad}
+    with pytest.raises(SpecvizError) as caught:
+        refuse_unless_forced(read_pair(PairOptions(names["draft"], names["target"])), force=True)
+    assert str(caught.value) == (
+        f"--{role} {bad} ({kind}) cannot be used: {reason}. Choose a language model of another family."
+    )
+
+
+def test_a_family_nobody_measured_is_read_again_from_its_start() -> None:
+    config = transformers.AutoConfig.for_model("nemotron_h")
+    assert why_refused(config) is None
+    assert way_back(config) is REREAD
+
+
+def test_code_of_a_models_own_without_a_cache_of_ours_is_read_again() -> None:
+    class Own:
+        def forward(self, input_ids: Any, past_key_values: Any = None) -> None: ...
+
+    config = FAMILIES["Llama"]
+    assert way_back(random_of(config).config, Own) is REREAD
+    assert (
+        way_back(random_of(FAMILIES["Mamba 2"]).config, type("Mamba2", (), {"forward": lambda self, cache: None}))
+        is REREAD
+    )
