@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from specviz.config import PairOptions
-from specviz.decoder.loading import choose_device
+from specviz.decoder.devices import choose_device
 from specviz.errors import SpecvizError
 from specviz.events import Progress
 from tests.decoder.models import Shelf, everywhere, random, save_model, scripted
