@@ -31,6 +31,8 @@ class CausalModel:
         self.device = model.device
         self.dtype = model.dtype
         self.way_back = way_back(model.config, type(model))
+        # On a CPU the output layer copies its whole matrix for a slice of rows, and does not for rows that are picked.
+        self._picks = self.device.type == "cpu" and type(model).__module__.startswith("transformers.")
         self._accepted = frozenset(inspect.signature(type(model).forward).parameters)
         self._positions = torch.arange(256, device=self.device)
         self.reset()
@@ -77,10 +79,10 @@ class CausalModel:
         """One forward. Positions are given, since not every family counts what its cache holds; a mask is not, since
         there is no padding, and some families would take one for the block alone."""
         given = {
-            "position_ids": self._span(start, start + len(ids)),
+            "position_ids": self._span(start, start + len(ids)).unsqueeze(0),
             "cache": cache,
             "use_cache": cache is not None,
-            "logits_to_keep": keep,
+            "logits_to_keep": self._span(len(ids) - keep, len(ids)) if self._picks and keep < len(ids) else keep,
         }
         out = self.model(
             input_ids=torch.tensor([ids], device=self.device),
@@ -98,4 +100,4 @@ class CausalModel:
     def _span(self, start: int, end: int) -> Tensor:
         if end > len(self._positions):
             self._positions = torch.arange(2 * end, device=self.device)
-        return self._positions[start:end].unsqueeze(0)
+        return self._positions[start:end]
