@@ -246,9 +246,9 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, Placement], dict[st
 
     asked: dict[str, Any] = {}
 
-    def from_pretrained(_: str, **options: Any) -> Model:
+    def from_pretrained(_: str, **options: Any) -> tuple[Model, dict[str, list[str]]]:
         asked.update(options)
-        return Model()
+        return Model(), {"missing_keys": []}
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", from_pretrained)
 

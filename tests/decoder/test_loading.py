@@ -17,7 +17,7 @@ from tests.decoder.running import greedy, opened, play, setting
 
 def test_progress_is_told_by_stage(shelf: Shelf) -> None:
     said = [event for event in opened(shelf.random(1), shelf.noisy(1, 0.1)).said if isinstance(event, Progress)]
-    assert list(dict.fromkeys(event.stage for event in said)) == ["tokenizer", "draft", "target"]
+    assert list(dict.fromkeys(event.stage for event in said)) == ["files", "tokenizer", "draft", "target"]
     for stage in ("draft", "target"):
         counted = [event for event in said if event.stage == stage and event.total]
         assert counted
@@ -62,7 +62,7 @@ def test_weights_that_are_not_there_or_broken(shelf: Shelf, tmp_path: Path) -> N
     with pytest.raises(SpecvizError, match=f"weights of --draft {folder} cannot be loaded"):
         opened(shelf.random(1), str(folder))
     weights.unlink()
-    with pytest.raises(SpecvizError, match=f"weights of --target {folder} cannot be loaded"):
+    with pytest.raises(SpecvizError, match=f"--target {folder} has a config.json but no weights"):
         opened(str(folder), shelf.random(1))
 
 
