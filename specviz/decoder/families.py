@@ -92,6 +92,21 @@ def why_refused(config: Any) -> str | None:
     return None
 
 
+def edge_of_positions(config: Any) -> int | None:
+    """Up to how many positions a model turns them one way, and all of them another way beyond (LongRoPE).
+
+    What was cached before the edge is wrong behind it, so no text may pass it.
+    """
+    text_config = config.get_text_config(decoder=True)
+    rope = getattr(text_config, "rope_parameters", None) or {}
+    if rope.get("rope_type") != "longrope":
+        return None
+    edge = rope.get("original_max_position_embeddings") or getattr(
+        text_config, "original_max_position_embeddings", None
+    )
+    return int(edge) if edge and edge < text_config.max_position_embeddings else None
+
+
 def no_way_back(role: str, name: str, config: Any, reason: str) -> str:
     """The refusal in two sentences."""
     return f"--{role} {name} ({config.model_type}) cannot be used: {reason}. Choose a language model of another family."

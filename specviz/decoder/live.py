@@ -104,7 +104,7 @@ class LiveSource:
             prompt=Prompt(prompt.text, tuple(map(pair.vocabulary.token, ids))),
         )
         stop = tuple(text.encode() for text in self._options.stop)
-        ending = Ending(end_ids, stop, self._options.max_new_tokens, pair.target.context)
+        ending = Ending(end_ids, stop, self._options.max_new_tokens, pair.target.context_of(len(ids)))
         drafter = ModelDrafter(pair.draft)
         run = Speculation(pair.target, drafter, pair.vocabulary, ids, request.seed, ending)
         with placed("Before round 1"):

@@ -8,8 +8,9 @@ from torch import Tensor
 from transformers import Cache, PreTrainedModel
 
 from specviz.decoder.caches import Past
-from specviz.decoder.families import way_back
+from specviz.decoder.families import edge_of_positions, way_back
 from specviz.decoder.sampling import NonFiniteScores, shifted
+from specviz.errors import SpecvizError
 
 UNLIMITED = 2**31
 
@@ -18,8 +19,8 @@ class CausalModel:
     """One model and what it has been fed.
 
     ``vocab_size``: scores are cut to ids below it, so surplus ids of a padded vocabulary are never seen.
-    ``context``: the largest number of positions the model may be fed. ``device``: where ids go in and scores come
-    out, whatever other devices the model is spread over.
+    ``context``: the largest number of positions the model may be fed with the present text.
+    ``device``: where ids go in and scores come out, whatever other devices the model is spread over.
     """
 
     def __init__(self, model: PreTrainedModel, *, role: str, name: str, vocab_size: int, context: int) -> None:
@@ -27,7 +28,8 @@ class CausalModel:
         self.role = role
         self.name = name
         self.vocab_size = vocab_size
-        self.context = context
+        self._limit = context
+        self._edge = edge_of_positions(model.config)
         self.device = model.device
         self.dtype = model.dtype
         self.way_back = way_back(model.config, type(model))
@@ -39,7 +41,19 @@ class CausalModel:
 
     def reset(self) -> None:
         """Forget every position."""
+        self.context = self._limit
         self._past: Past = self.way_back.past(self._forward, self.model.config)
+
+    def context_of(self, prompt: int) -> int:
+        """``context`` behind a prompt of that many ids: a text does not pass the edge of positions, if there is one."""
+        if self._edge is None or prompt > self._edge + 1:
+            return self._limit
+        if prompt == self._edge + 1:
+            raise SpecvizError(
+                f"The {self.role} {self.name} reads texts of up to {self._edge} tokens in one way and longer ones in "
+                f"another, and this prompt has {prompt}. Make it a little longer or shorter."
+            )
+        return self._edge
 
     @property
     def length(self) -> int:
@@ -52,7 +66,8 @@ class CausalModel:
         return self._past.cache
 
     def prefill(self, ids: Sequence[int]) -> None:
-        """Begin a new text with ``ids``, each fed once, none ever taken back."""
+        """Begin a new text with ``ids``, all but the last of a prompt, each fed once, none ever taken back."""
+        self.context = self.context_of(len(ids) + 1)
         self._fits(len(ids))
         with torch.inference_mode():
             self._past.prefill(ids)

@@ -20,7 +20,7 @@ from specviz.decoder.families import REREAD, way_back, why_refused
 from specviz.decoder.pair import read_pair, refuse_unless_forced
 from specviz.decoder.prompts import Read
 from specviz.errors import SpecvizError
-from tests.decoder.family_models import FAMILIES, VOCAB, WINDOW, random_of
+from tests.decoder.family_models import FAMILIES, VOCAB, WINDOW, Family, random_of
 from tests.decoder.models import Shelf, noisy, save_model, save_tokenizer, words
 from tests.decoder.running import Opened, Played, opened, play, setting
 
@@ -99,6 +99,41 @@ def test_c26_c27_every_family_is_exact(shelf: Shelf, name: str, kernel: str) -> 
         accepted += sum(r.n_accepted for r in run.rounds)
         rejected += sum(r.count("rejected") for r in run.rounds)
     assert accepted > 10 and rejected > 10 and len(seen) > 5, (accepted, rejected, seen)
+
+
+LONG = Family(
+    "Phi3Config",
+    {
+        **FAMILIES["Phi-3"].shape,
+        "max_position_embeddings": 128,
+        "original_max_position_embeddings": 24,
+        "rope_scaling": {
+            "rope_type": "longrope",
+            "short_factor": [1.0] * 4,
+            "long_factor": [3.0, 5.0, 8.0, 13.0],
+            "original_max_position_embeddings": 24,
+        },
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("length", "tokens", "stop"), [(6, 19, "context"), (24, 1, "context"), (26, N, "max_new_tokens")]
+)
+def test_no_text_passes_the_edge_of_its_positions(shelf: Shelf, length: int, tokens: int, stop: str) -> None:
+    target = shelf.folder("long", lambda path: save_model(path, random_of(LONG)))
+    draft = shelf.folder("noisy long", lambda path: save_model(path, noisy(random_of(LONG), 3, NOISE)))
+    source = opened(target, draft, max_new_tokens=N)
+    prompt = prompt_of(length)
+    run = play(source, " ".join(map(str, prompt)), setting(3, 0.0))
+    assert (len(run.ids), run.end.reason) == (tokens, stop)
+    assert run.ids == own_greedy(source.pair.target.model, prompt)[:tokens]
+
+
+def test_a_prompt_right_at_the_edge_of_positions_is_refused(shelf: Shelf) -> None:
+    source = opened(shelf.folder("long", lambda path: save_model(path, random_of(LONG))))
+    with pytest.raises(SpecvizError, match="texts of up to 24 tokens in one way and longer ones in another"):
+        play(source, " ".join(map(str, prompt_of(25))), setting(3, 0.0))
 
 
 SLOW = {name: family for name, family in FAMILIES.items() if family.way.slow}
