@@ -1,5 +1,6 @@
 """The app's two doors: a live pair, and a recorded run."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from specviz.ui.options import AppOptions
 SWITCH_INTERVAL = 1e-4
 """Seconds a thread may keep the interpreter from another. Every torch call gives it up and wants it back at once; with
 Python's 5 ms a screen that is being drawn would hold up each of a forward's hundreds of calls for as long."""
+COLLECT = (50_000, 20, 50)
+"""Allocations between collections: painting makes and drops small objects, and Python's 700 takes a sixth of it."""
 
 
 def keys_from_the_terminal() -> None:
@@ -108,6 +111,7 @@ def _show(source: Source, display: AppOptions) -> int:
     from specviz.ui.terminal_guard import TerminalGuard
 
     sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.set_threshold(*COLLECT)
     with TerminalGuard() as guard:
         app = SpecvizApp(source, replace(display, log_tail=guard.tail))
         app.run()

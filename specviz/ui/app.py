@@ -29,7 +29,7 @@ from specviz.ui.transport import Transport
 
 QUIT_WAIT = 0.3
 """Seconds a quitting app waits for a model call to end before it leaves the (daemon) thread behind."""
-FLOODED = 0.18
+FLOODED = 0.195
 SMOOTH = 1 / 30
 """Least seconds between two paints while rounds pour in, and else: the decoder shares the interpreter with us."""
 FOLDING = 0.04

@@ -1,10 +1,11 @@
 """The two charts of a run, and the only file that knows plotext: importing it imports plotext, so do it late.
 
-plotext lays out axes, ticks and braille on a matrix of cells; its colours are used as tags that name a style,
-so that themes, NO_COLOR and 16 colours apply as everywhere else. A figure lives for one drawing: nothing is shared.
+plotext lays out axes and ticks on a matrix of cells; the series are put on it here, cell by cell with the name of a
+style, so that themes, NO_COLOR and 16 colours apply as everywhere else. A figure lives for one drawing: nothing is
+shared.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -17,12 +18,28 @@ from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.numbers import fixed, prob
 from specviz.ui.widgets.rounds_plot import AXIS_ROWS, RoundsPlot, any_defined
 
+_BRAILLE = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
+"""The bit of a dot in its cell, by column and by row from below."""
 _ASCII_AXES = str.maketrans("┤├┼│└┘┬┴─", "+++|++++-")
 
 
 def paint(grid: Grid, layers: Sequence[Layer], y_ticks: Mapping[str, float], glyphs: Glyphs) -> list[list[Part]]:
     """The chart as lines of (text, style) from the top; the style of axes is "axis"."""
     label = max(len(text) for text in y_ticks)
+    rows = _frame(grid, label, y_ticks)
+    styles = [["axis"] * len(row) for row in rows]
+    for layer in layers:
+        for (x, y), sign in _cells(layer):
+            row, column = AXIS_ROWS + y, label + 1 + x
+            rows[row][column], styles[row][column] = sign, layer.style
+    lines = [_runs(row, of_row) for row, of_row in zip(reversed(rows), reversed(styles), strict=True)]
+    if glyphs.ascii:
+        return [[(text.translate(_ASCII_AXES), style) for text, style in parts] for parts in lines]
+    return lines
+
+
+def _frame(grid: Grid, label: int, y_ticks: Mapping[str, float]) -> list[list[str]]:
+    """plotext's axes and ticks around an empty canvas: rows of characters from below."""
     width, height = grid.columns + label + 1, grid.rows + AXIS_ROWS
     last_x, last_y = grid.columns * DOTS_X - 1, grid.rows * DOTS_Y - 1
     plot: Any = Plot()
@@ -35,35 +52,40 @@ def paint(grid: Grid, layers: Sequence[Layer], y_ticks: Mapping[str, float], gly
     plot.yticks([grid.level(value, last_y + 1) for value in y_ticks.values()], list(y_ticks))
     ticks = round_ticks(grid.rounds, grid.columns)
     plot.xticks([grid.column(r, last_x + 1) for r in ticks], [str(r) for r in ticks])
-    for tag, layer in enumerate(layers, start=1):
-        x_unit, y_unit = (1.0, 1.0) if layer.fine else (last_x / (grid.columns - 1), last_y / (grid.rows - 1))
-        xs = [x * x_unit for x, _ in layer.points]
-        ys = [y * y_unit for _, y in layer.points]
-        plot.scatter(xs, ys, marker=layer.marker, color=tag)
+    plot.scatter([0], [0], marker=" ")  # without a point there are no ticks
     plot.monitor.set_size([width, height])
     plot.monitor.build_plot()
-    return _lines(plot.monitor.matrix.marker, plot.monitor.matrix.fullground, layers, glyphs)
+    rows: list[list[str]] = plot.monitor.matrix.marker
+    return rows
 
 
-def _lines(
-    markers: list[list[str]], tags: list[list[object]], layers: Sequence[Layer], glyphs: Glyphs
-) -> list[list[Part]]:
-    styles: dict[object, str] = {tag: layer.style for tag, layer in enumerate(layers, start=1)}
-    lines: list[list[Part]] = []
-    for row, row_tags in zip(reversed(markers), reversed(tags), strict=True):
-        parts: list[Part] = []
-        text, current = "", "axis"
-        for char, tag in zip(row, row_tags, strict=True):
-            style = current if char == " " else styles.get(tag, "axis")
-            if style != current and text:
+def _cells(layer: Layer) -> Iterator[tuple[tuple[int, int], str]]:
+    """The cells a layer draws and their signs. Plotting points ourselves costs a third of plotext's way, and the
+    decoder waits for the interpreter meanwhile."""
+    if not layer.fine:
+        for point in layer.points:
+            yield point, layer.marker
+        return
+    bits: dict[tuple[int, int], int] = {}
+    for x, y in layer.points:
+        cell = x // DOTS_X, y // DOTS_Y
+        bits[cell] = bits.get(cell, 0) | _BRAILLE[x % DOTS_X][y % DOTS_Y]
+    for cell, dots in bits.items():
+        yield cell, chr(0x2800 + dots)
+
+
+def _runs(row: Sequence[str], styles: Sequence[str]) -> list[Part]:
+    """A row as runs of one style; blanks take the style before them."""
+    parts: list[Part] = []
+    text, current = "", "axis"
+    for char, style in zip(row, styles, strict=True):
+        if char != " " and style != current:
+            if text:
                 parts.append((text, current))
-                text = ""
-            text, current = text + char, style
-        parts.append((text, current))
-        if glyphs.ascii:
-            parts = [(text.translate(_ASCII_AXES), style) for text, style in parts]
-        lines.append(parts)
-    return lines
+            text, current = "", style
+        text += char
+    parts.append((text, current))
+    return parts
 
 
 def dashed(layer: Layer, *, above: Layer) -> Layer:
