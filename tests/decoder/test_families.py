@@ -15,7 +15,7 @@ import transformers
 from transformers import PreTrainedModel
 
 from specviz.config import PairOptions
-from specviz.decoder import caches, live
+from specviz.decoder import caches, live, models
 from specviz.decoder.families import REREAD, way_back, why_refused
 from specviz.decoder.pair import read_pair, refuse_unless_forced
 from specviz.decoder.prompts import Read
@@ -197,6 +197,17 @@ def test_what_cannot_be_exact_is_refused_from_the_config(shelf: Shelf, kind: str
     assert str(caught.value) == (
         f"--{role} {bad} ({kind}) cannot be used: {reason}. Choose a language model of another family."
     )
+
+
+def test_a_slow_path_that_only_the_loaded_model_shows_is_told(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "way_back", lambda config, model_class: REREAD)
+    source = pair_of(shelf, "GPT-2")
+    told = [notice.message for notice in source.notices if "slow path" in notice.message]
+    assert [message.split()[2] for message in told] == ["--draft", "--target"]
+    prompt = prompt_of(5)
+    run = play(source, " ".join(map(str, prompt)), setting(4, 0.0))
+    assert run.header.config["notes"][-2:] == told
+    assert run.ids == own_greedy(source.pair.target.model, prompt)
 
 
 def test_a_family_nobody_measured_is_read_again_from_its_start() -> None:
