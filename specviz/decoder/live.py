@@ -11,12 +11,14 @@ import numpy
 import tokenizers
 import torch
 import transformers
+from transformers import PreTrainedModel
 
 from specviz import __version__
-from specviz.config import RunOptions, RunRequest
-from specviz.decoder.devices import numbers, placements, where
+from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.decoder.devices import Placement, numbers, placements, where
 from specviz.decoder.drafters.model import ModelDrafter, step_ms
 from specviz.decoder.ending import Ending
+from specviz.decoder.families import slow_path
 from specviz.decoder.hub import Locator, Places, fetch, refuse_without_room
 from specviz.decoder.loading import leave_a_core, load_weights, quiet_libraries, reported
 from specviz.decoder.models import CausalModel
@@ -62,29 +64,12 @@ class LiveSource:
             emit(Notice(note))
         for refusal in forced:
             emit(Notice(refusal, permanent=True))
-        at_draft, at_target = placements(options, facts.draft, facts.target)
-        refuse_without_room([facts.draft.to_fetch, facts.target.to_fetch])
-        fetch(*facts.draft.to_fetch, "draft", emit)
-        with reported("draft", emit):
-            draft = load_weights(facts.draft, at_draft)
-        if (facts.draft.place, facts.draft.revision, at_draft) == (
-            facts.target.place,
-            facts.target.revision,
-            at_target,
-        ):
-            target = draft
-        else:
-            fetch(*facts.target.to_fetch, "target", emit)
-            with reported("target", emit):
-                target = load_weights(facts.target, at_target)
-
-        def causal(model: transformers.PreTrainedModel, of: ModelFacts) -> CausalModel:
-            return CausalModel(model, role=of.role, name=of.name, vocab_size=facts.vocab_size, context=of.context)
-
+        draft, target = load_pair(facts, options, emit)
+        late = [told for model in (draft, target) if (told := slow_note(model)) and told not in facts.notes]
+        for slow in late:
+            emit(Notice(slow))
         gc.freeze()  # hundreds of thousands of objects of the libraries, which no later collection need look at
-        self._pair = Pair(
-            facts, facts.vocabulary(), causal(draft, facts.draft), causal(target, facts.target), (*facts.notes, *forced)
-        )
+        self._pair = Pair(facts, facts.vocabulary(), draft, target, (*facts.notes, *late, *forced))
 
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
@@ -159,6 +144,31 @@ class LiveSource:
             "special_ids": sorted(pair.vocabulary.special_ids),
             "notes": list(pair.notes),
         }
+
+
+def load_pair(facts: PairFacts, options: PairOptions, emit: Emit) -> tuple[CausalModel, CausalModel]:
+    """Draft and target, each where it is to run; one set of weights where both are the same model in the same place."""
+    at_draft, at_target = placements(options, facts.draft, facts.target)
+    refuse_without_room([facts.draft.to_fetch, facts.target.to_fetch])
+
+    def weights(of: ModelFacts, placement: Placement) -> PreTrainedModel:
+        fetch(*of.to_fetch, of.role, emit)
+        with reported(of.role, emit):
+            return load_weights(of, placement)
+
+    def causal(model: PreTrainedModel, of: ModelFacts) -> CausalModel:
+        return CausalModel(model, role=of.role, name=of.name, vocab_size=facts.vocab_size, context=of.context)
+
+    draft = weights(facts.draft, at_draft)
+    one, other = ((of.place, of.revision) for of in (facts.draft, facts.target))
+    same = one == other and at_draft == at_target
+    target = draft if same else weights(facts.target, at_target)
+    return causal(draft, facts.draft), causal(target, facts.target)
+
+
+def slow_note(model: CausalModel) -> str | None:
+    cost = model.way_back.slow
+    return slow_path(model.role, model.name, model.model.config, cost) if cost else None
 
 
 def warm_up(pair: Pair, last_id: int, k: int) -> None:

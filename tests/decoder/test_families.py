@@ -15,14 +15,14 @@ import transformers
 from transformers import PreTrainedModel
 
 from specviz.config import PairOptions
-from specviz.decoder import caches, live
+from specviz.decoder import caches, live, models
 from specviz.decoder.families import REREAD, way_back, why_refused
 from specviz.decoder.pair import read_pair, refuse_unless_forced
 from specviz.decoder.prompts import Read
 from specviz.errors import SpecvizError
 from tests.decoder.family_models import FAMILIES, VOCAB, WINDOW, Family, random_of
 from tests.decoder.models import Shelf, noisy, save_model, save_tokenizer, words
-from tests.decoder.running import Opened, Played, opened, play, setting
+from tests.decoder.running import Feeds, Opened, Played, opened, play, setting
 
 N = 24
 PROMPTS = {1: 1, 2: 5, 3: WINDOW - 2, 4: WINDOW - 1, 5: WINDOW, 6: 12}
@@ -99,6 +99,29 @@ def test_c26_c27_every_family_is_exact(shelf: Shelf, name: str, kernel: str) -> 
         accepted += sum(r.n_accepted for r in run.rounds)
         rejected += sum(r.count("rejected") for r in run.rounds)
     assert accepted > 10 and rejected > 10 and len(seen) > 5, (accepted, rejected, seen)
+
+
+def test_c26_windows_let_go_of_what_has_left_them(shelf: Shelf) -> None:
+    source = pair_of(shelf, "Gemma 3, mixed windows")
+    run = play(source, " ".join(map(str, prompt_of(12))), setting(4, 0.0))
+    for model in (source.pair.draft, source.pair.target):
+        assert model.cache is not None and model.length > 12 + N - 5
+        windowed, whole = (layer.keys.shape[-2] for layer in model.cache.layers)
+        assert (windowed, whole) == (WINDOW - 1, model.length)
+    assert len(run.ids) == N
+
+
+def test_c27_after_a_rejection_what_was_kept_is_fed_once_more_and_nothing_else(shelf: Shelf) -> None:
+    source = pair_of(shelf, "Qwen3-Next")
+    with Feeds(source.pair.target) as feeds:
+        run = play(source, " ".join(map(str, prompt_of(12))), setting(4, 0.0))
+    expected = [11, 5]
+    again = 0
+    for round_ in run.rounds:
+        expected += [again, round_.k + 1] if again else [round_.k + 1]
+        again = round_.n_accepted + 1 if round_.n_accepted < round_.k else 0
+    assert [len(feed.ids) for feed in feeds.feeds] == expected
+    assert {round_.n_accepted == round_.k for round_ in run.rounds} == {True, False}
 
 
 LONG = Family(
@@ -197,6 +220,17 @@ def test_what_cannot_be_exact_is_refused_from_the_config(shelf: Shelf, kind: str
     assert str(caught.value) == (
         f"--{role} {bad} ({kind}) cannot be used: {reason}. Choose a language model of another family."
     )
+
+
+def test_a_slow_path_that_only_the_loaded_model_shows_is_told(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "way_back", lambda config, model_class: REREAD)
+    source = pair_of(shelf, "GPT-2")
+    told = [notice.message for notice in source.notices if "slow path" in notice.message]
+    assert [message.split()[2] for message in told] == ["--draft", "--target"]
+    prompt = prompt_of(5)
+    run = play(source, " ".join(map(str, prompt)), setting(4, 0.0))
+    assert run.header.config["notes"][-2:] == told
+    assert run.ids == own_greedy(source.pair.target.model, prompt)
 
 
 def test_a_family_nobody_measured_is_read_again_from_its_start() -> None:
