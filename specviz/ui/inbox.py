@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from specviz.errors import SpecvizError
 from specviz.events import End, Event, Failed, Notice
 from specviz.ui.options import Recording
 
@@ -35,10 +36,11 @@ class Inbox:
         with self._lock:
             if self._closed:
                 return
-            if trouble := self._keep(run_id, event):
-                self._queue.append((0, trouble))
-            self._queue.append((run_id, event))
-        self._wake()
+            trouble = self._keep(run_id, event)
+            come = [(0, trouble), (run_id, event)] if trouble else [(run_id, event)]
+            self._queue.extend(come)
+        if len(self._queue) <= len(come):  # else the screen has been woken and is still to look
+            self._wake()
         while len(self._queue) >= FULL and not self._closed:
             time.sleep(BREATH)
 
@@ -74,7 +76,7 @@ class Inbox:
                 self._recording.add(event)
             if isinstance(event, End | Failed):
                 self._finish()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, SpecvizError) as error:
             self._recording = None
             return Notice(f"This run is no longer recorded: {error}", permanent=True)
         return None
