@@ -9,6 +9,10 @@ Role = Literal["draft", "target"]
 BUNDLED_DRAFT = "bundled:draft"
 BUNDLED_TARGET = "bundled:target"
 MAX_K = 32
+MAX_SEED = 2**64 - 1
+MAX_TEMPERATURE = 1e6
+MAX_COUNT = 10**9
+"""Of tokens: what --top-k and --max-new-tokens may ask for."""
 GREEDY_AT_OR_BELOW = 1e-5
 """Temperatures at or below this are greedy: the distribution is one-hot at the largest score."""
 

@@ -4,6 +4,7 @@ Each rate keeps its own name: accepted / tested is the estimate the formula need
 programs print and falls with K. ``None`` stands for undefined.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -107,7 +108,7 @@ def measure(
     target_step = calibration.target_step_ms if calibration else None
     draft_step = calibration.draft_step_ms if calibration else None
     free = settings is not None and settings.drafter == "ngram"
-    c = target_step / draft_step if target_step and draft_step and not free else None
+    c = None if free else _cost_ratio(target_step, draft_step)
     predicted = _predict(alpha_tested, settings.k if settings else None, c)
     return Rates(
         first=first,
@@ -215,3 +216,11 @@ def _ratio(part: float, whole: float) -> float | None:
 
 def _median(values: NDArray[np.float64]) -> float | None:
     return float(np.median(values)) if len(values) else None
+
+
+def _cost_ratio(target_step: float | None, draft_step: float | None) -> float | None:
+    """T_p / T_q; None where a step is missing or took no time, or the ratio is no number."""
+    if not target_step or not draft_step:
+        return None
+    c = target_step / draft_step
+    return c if 0 < c < math.inf else None

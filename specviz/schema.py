@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from specviz.config import MAX_SEED, MAX_TEMPERATURE
 from specviz.events import Candidate
 
 T = TypeVar("T")
@@ -34,11 +35,12 @@ _LIMITS: dict[str, tuple[float, float]] = {
         _PROBABILITY,
     ),
     **dict.fromkeys(("entropy_p", "entropy_q"), _ENTROPY),
-    **dict.fromkeys(("temperature", "draft_temperature"), (0.0, 1e6)),
+    **dict.fromkeys(("temperature", "draft_temperature"), (0.0, MAX_TEMPERATURE)),
     **dict.fromkeys(("draft_ms", "verify_ms", "decide_ms", "inspect_ms", "total_ms"), _MILLISECONDS),
     **dict.fromkeys(("target_step_ms", "draft_step_ms"), _MILLISECONDS),
     **dict.fromkeys(("index", "rank_p", "rank_q", "top_k", "vocab_size"), (1, _MAX_INT)),
     "k": (0, 1024),
+    "seed": (0, MAX_SEED),
 }
 
 

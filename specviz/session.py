@@ -86,6 +86,11 @@ class Session:
         return self._running
 
     @property
+    def working(self) -> bool:
+        """Whether the thread lives: it may, for a while, after ``close``."""
+        return self._thread.is_alive()
+
+    @property
     def pace(self) -> float:
         """Least number of seconds between the starts of showing two rounds; 0: full speed."""
         return self._pace

@@ -8,13 +8,13 @@ checked for type and range, so what comes out of a file is as safe to work with 
 import json
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from specviz.errors import SpecvizError
-from specviz.events import Calibration, End, Event, Header, Round
+from specviz.events import Calibration, End, Event, Header, Origin, Round
 from specviz.schema import BadLine, check_entry, from_json, quote, to_json
 from specviz.tally import inconsistency
 from specviz.tokens import visible
@@ -102,8 +102,10 @@ def read(path: Path, name: str | None = None) -> Trace:
             event = load_line(line)
             if isinstance(event, Header) != (number == 1):
                 raise BadLine("a trace begins with its header" if number == 1 else "a second header")
-            if isinstance(event, Round) and event.index != len(rounds) + 1:
-                raise BadLine(f"round {event.index} stands where round {len(rounds) + 1} belongs")
+            if isinstance(event, Calibration) and (calibration or rounds):
+                raise BadLine("a calibration stands behind the header, once")
+            if isinstance(event, Round):
+                _check_place(event, rounds)
         except CutLine as cut:
             if header is not None and number == len(lines):
                 return Trace(header, calibration, tuple(rounds), None, incomplete=True)
@@ -194,6 +196,14 @@ def _check_schema(record: dict[str, Any]) -> None:
         raise BadLine(f"its version must be {VERSION}, not {quote(version)}")
 
 
+def _check_place(event: Round, before: Sequence[Round]) -> None:
+    """Raise BadLine for a round that cannot follow those before it."""
+    if event.index != len(before) + 1:
+        raise BadLine(f"round {event.index} stands where round {len(before) + 1} belongs")
+    if before and before[-1].stop is not None:
+        raise BadLine(f"round {event.index} stands behind the round that ended the text")
+
+
 def _check_round(event: Round) -> None:
     """Raise BadLine for what no round can be."""
     if problem := inconsistency(event):
@@ -202,5 +212,10 @@ def _check_round(event: Round) -> None:
         raise BadLine(f"the verdicts of round {event.index} are in an order that no rule gives")
     if not event.emitted:
         raise BadLine(f"round {event.index} emitted nothing")
+    origins: list[Origin] = ["accepted"] * event.n_accepted
+    if not event.cut:
+        origins.append("plain" if not event.k else "resampled" if event.tested > event.n_accepted else "bonus")
+    if [token.origin for token in event.emitted] != origins:
+        raise BadLine(f"the origins of what round {event.index} emitted contradict its verdicts")
     if event.settings.rule not in _RULES:
         raise BadLine(f"settings.rule must be one of {', '.join(_RULES)}, not {quote(event.settings.rule)}")

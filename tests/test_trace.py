@@ -251,6 +251,8 @@ def set_in(*place: Any) -> Callable[[Any], Callable[[Any], None]]:
 HUGE = 10**400
 BAD_FIELDS: list[tuple[Event, Callable[[Any], Any], str]] = [
     (round_(1), lambda r: r.pop("k"), "the record has no field k"),
+    (round_(1), set_in("emitted", -1, "origin")("plain"), "the origins of what round 1 emitted contradict"),
+    (round_(1, ()), set_in("emitted", -1, "origin")("resampled"), "the origins of what round 1 emitted contradict"),
     (round_(1), lambda r: r["drafted"][1].pop("q"), "drafted[1] has no field q"),
     (round_(1), set_in("drafted", 1, "verdict")("maybe"), "drafted[1].verdict must be one of accepted, rejected"),
     (round_(1), set_in("drafted", 1, "verdict")(["accepted"]), "drafted[1].verdict must be one of"),

@@ -147,6 +147,9 @@ def main(args: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        say(f"specviz: {error.strerror or error}: the output cannot be written.")
+        return 1
     except Exception as error:
         if "SPECVIZ_TRACEBACK" in os.environ:
             raise

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from specviz.cli.console import say, show
 from specviz.cli.live import DeferredSource
@@ -121,4 +121,13 @@ def _show(source: Source, display: AppOptions) -> int:
     failed = app.timeline.failed
     if failed is not None:
         say(f"specviz: {safe_terminal_text(failed.message)}")
+    if app.session.working:
+        leave_at_once(app.return_code or 0)
     return app.return_code or 0
+
+
+def leave_at_once(code: int) -> NoReturn:
+    """End the process past a thread still in a model or an import, which may not survive Python's own ending."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -10,7 +10,17 @@ from typing import Any, TypeVar
 import click
 
 from specviz.cli.console import say
-from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET, MAX_K, PREPARED_PROMPTS, PairOptions, RunOptions
+from specviz.config import (
+    BUNDLED_DRAFT,
+    BUNDLED_TARGET,
+    MAX_COUNT,
+    MAX_K,
+    MAX_SEED,
+    MAX_TEMPERATURE,
+    PREPARED_PROMPTS,
+    PairOptions,
+    RunOptions,
+)
 from specviz.events import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -34,6 +44,9 @@ class Whole(click.ParamType[Any]):
         self.fail(f"{value!r} is not a whole number {span}.", param, ctx)
 
 
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+
+
 class Real(click.ParamType[Any]):
     """A finite number in a range; ``above`` excludes the lower end."""
 
@@ -45,10 +58,7 @@ class Real(click.ParamType[Any]):
         self.above = above
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
+        number = float(value) if DECIMAL.fullmatch(str(value)) else math.nan
         high_enough = number > self.least if self.above else number >= self.least
         if math.isfinite(number) and high_enough and number <= self.most:
             return number
@@ -83,9 +93,16 @@ class NonEmpty(click.ParamType[Any]):
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value:
-            return str(value)
-        self.fail("an empty text cannot end a run.", param, ctx)
+        if not value:
+            self.fail("an empty text cannot end a run.", param, ctx)
+        if not _is_utf8(value):
+            self.fail("this is not UTF-8 text.", param, ctx)
+        return str(value)
+
+
+def _is_utf8(text: str) -> bool:
+    """Whether an argument was UTF-8: what was not comes as lone surrogates."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 RUN_OPTIONS = [
@@ -108,19 +125,31 @@ RUN_OPTIONS = [
     click.option("--drafter", type=click.Choice(["model"]), default="model", show_default=True, help="What drafts."),
     click.option("--rule", type=click.Choice(["exact"]), default="exact", show_default=True, help="What accepts."),
     click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted in a round; 0: none."),
-    click.option("--temperature", type=Real(0), default=1.0, show_default=True, help="Of both models; 0: greedy."),
     click.option(
-        "--draft-temperature", type=Real(0), help="Of the draft alone; exact for any.  [default: as target's]"
+        "--temperature",
+        type=Real(0, MAX_TEMPERATURE),
+        default=1.0,
+        show_default=True,
+        help="Of both models; 0: greedy.",
     ),
-    click.option("--top-k", type=Whole(1), metavar="N", help="Keep the N most probable ids of either model."),
+    click.option(
+        "--draft-temperature",
+        type=Real(0, MAX_TEMPERATURE),
+        help="Of the draft alone; exact for any.  [default: as target's]",
+    ),
+    click.option(
+        "--top-k", type=Whole(1, MAX_COUNT), metavar="N", help="Keep the N most probable ids of either model."
+    ),
     click.option("--top-p", type=Real(0, 1, above=True), metavar="F", help="Keep the least set of mass F."),
-    click.option("--seed", type=Whole(0, 2**64 - 1), default=0, show_default=True, help="Same seed, same run."),
+    click.option("--seed", type=Whole(0, MAX_SEED), default=0, show_default=True, help="Same seed, same run."),
     click.option(
         "--prompt", "prompts", multiple=True, metavar="TEXT", help="Text to go on from; repeatable in the app."
     ),
     click.option("--prompt-file", metavar="FILE", help="Read the prompt from a file; - is standard input."),
     click.option("--chat", is_flag=True, help="Put the prompt through the target's chat template."),
-    click.option("--max-new-tokens", type=Whole(1), default=256, show_default=True, help="Budget of the text."),
+    click.option(
+        "--max-new-tokens", type=Whole(1, MAX_COUNT), default=256, show_default=True, help="Budget of the text."
+    ),
     click.option("--stop", type=NonEmpty(), multiple=True, metavar="TEXT", help="End before this text; repeatable."),
     click.option(
         "--calibrate", type=Whole(0, 1000), default=5, show_default=True, help="Timed one-token steps; 0 skips them."
@@ -195,6 +224,8 @@ def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple
         if texts:
             raise click.UsageError("--prompt and --prompt-file exclude each other: give one of them.")
         return (("file", _read_prompt(file)),)
+    if not all(map(_is_utf8, texts)):
+        raise click.UsageError("--prompt is not UTF-8 text. Give it in a file by --prompt-file, or in UTF-8.")
     if one and len(texts) > 1:
         raise click.UsageError(f"--prompt was given {len(texts)} times, and this command takes one.")
     if len(texts) > 9:

@@ -126,7 +126,7 @@ def run(options: RunOptions, recorder: Recorder | None, as_json: bool) -> int:
     if recorder and recorder.problem:
         say(recorder.problem)
     if as_json and stats.header:
-        show(json.dumps(stats.summary(), ensure_ascii=not speaks_unicode(sys.stdout), allow_nan=False))
+        show(json.dumps(stats.summary(), allow_nan=False))
     elif stats.rounds and not as_json:
         show()
         for line in summary_lines(stats):

@@ -37,7 +37,7 @@ def stats(names: Sequence[str], as_json: bool) -> int:
         runs.append(fold(trace))
     if as_json:
         for run in runs:
-            show(json.dumps(run.summary(), ensure_ascii=not speaks_unicode(sys.stdout), allow_nan=False))
+            show(json.dumps(run.summary(), allow_nan=False))
         return 0
     table = Table(box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False)
     table.add_column("")

@@ -104,14 +104,15 @@ class LiveSource:
         for round_ in run.rounds(settings, stopped):
             yield round_
         if round_ is not None and round_.stop is not None:
-            yield End(round_.stop, self._detail(pair, round_))
+            yield End(round_.stop, self._detail(pair, round_, run.emitted))
 
-    def _detail(self, pair: Pair, last: Round) -> str | None:
+    def _detail(self, pair: Pair, last: Round, emitted: bytes) -> str | None:
         if last.stop == "end_of_text":
             token = last.emitted[-1]
             return f"id {token.id} {token.bytes.decode('utf-8', 'replace')}"
         if last.stop == "stop_string":
-            return "one of " + ", ".join(map(repr, self._options.stop))
+            ends = {emitted.find(stop.encode()) + len(stop.encode()): stop for stop in self._options.stop}
+            return repr(min((at, stop) for at, stop in ends.items() if at >= len(stop.encode()))[1])
         if last.stop == "context":
             return f"context limit: the target can be fed {pair.target.context} positions"
         return None

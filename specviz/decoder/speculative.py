@@ -45,6 +45,11 @@ class Speculation:
         self._ending = ending
         self._tail = b""
 
+    @property
+    def emitted(self) -> bytes:
+        """All the run has emitted so far."""
+        return b"".join(self.vocabulary.bytes_of[i] for i in self.ids[self._n_prompt :])
+
     def prefill(self) -> None:
         """Feed the prompt, all but its last token, to both; every prompt token is fed once."""
         self.target.reset()

@@ -16,6 +16,7 @@ import torch
 from transformers import GPT2LMHeadModel
 
 from specviz.cli import main
+from specviz.config import MAX_COUNT, MAX_K, MAX_SEED, MAX_TEMPERATURE
 from tests.cli.conftest import Specviz
 from tests.decoder import models
 from tests.decoder.models import Shelf
@@ -330,3 +331,46 @@ def test_a_reader_that_leaves_early_is_no_error_message() -> None:
     os.close(read)
     _, err = process.communicate(timeout=60)
     assert b"Traceback" not in err and b"unexpected" not in err
+
+
+def test_what_the_command_line_takes_a_recording_can_hold(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "t.jsonl"
+    extremes = ["--seed", str(MAX_SEED), "--temperature", f"{MAX_TEMPERATURE:.0f}", "--top-k", str(MAX_COUNT)]
+    extremes += ["--draft-temperature", f"{MAX_TEMPERATURE:.0f}", "--max-new-tokens", str(MAX_COUNT)]
+    assert main(["run", *extremes, "--k", str(MAX_K), "--stop", "e", "--record", str(trace)]) == 0
+    assert main(["stats", str(trace)]) == 0
+    assert main(["run", "--seed", str(MAX_SEED + 1)]) == 2
+    assert "--seed" in capfd.readouterr().err
+
+
+def test_arguments_that_are_not_utf_8_are_named(capfd: pytest.CaptureFixture[str]) -> None:
+    for args in (["--prompt", "\udcff"], ["--stop", "\udcff"], ["--temperature", "1_0"]):
+        assert main(["run", *args]) == 2
+        err = capfd.readouterr().err
+        assert args[0] in err and "unexpected" not in err
+
+
+def test_the_stop_string_that_ended_the_text_is_named(
+    shelf: Shelf, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, trace = shelf.scripted(models.one_hot([1, 2, 3, 4, 5, 6, 7], 8)), tmp_path / "t.jsonl"
+    pair = ["--draft", folder, "--target", folder, "--prompt", "w0", "--stop", "w7", "--stop", "w3w"]
+    assert main(["run", *pair, "--record", str(trace), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["text"] == "w1w2"
+    end = json.loads(trace.read_text().splitlines()[-1])
+    assert (end["reason"], end["detail"]) == ("stop_string", "'w3w'")
+
+
+@pytest.mark.parametrize(("target_ms", "draft_ms"), [(1e9, 5e-324), (5e-324, 1e9), (1.0, 0.0)])
+def test_calibrations_that_give_no_ratio_break_nothing(
+    target_ms: float, draft_ms: float, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "t.jsonl"
+    assert main(["run", "--max-new-tokens", "8", "--record", str(trace)]) == 0
+    lines = [json.loads(line) for line in trace.read_text().splitlines()]
+    lines[1] |= {"target_step_ms": target_ms, "draft_step_ms": draft_ms}
+    trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    capfd.readouterr()
+    assert main(["stats", "--json", str(trace)]) == 0
+    summary = json.loads(capfd.readouterr().out)
+    assert summary["timing"]["c"] is None and summary["speedup"]["model"] is None

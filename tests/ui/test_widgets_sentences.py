@@ -207,3 +207,9 @@ def test_every_kind_has_its_own_sign_and_attribute_or_is_dim() -> None:
     attributes = {sign.kind: sign.attribute for sign in SIGNS}
     told = [attributes[kind] for kind in ("accepted", "rejected", "resampled", "bonus", "untested", "plain")]
     assert len(set(told)) == len(told)
+
+
+def test_a_last_token_that_fits_no_draft_is_still_explained() -> None:
+    round_ = make_round(verdicts="✓✓")
+    odd = dataclasses.replace(round_, emitted=(*round_.emitted[:-1], make_emitted(" b", "resampled", p=0.4)))
+    assert explain(odd, odd.k).startswith("↳ ␣b in place of 0 drafts")

@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.timer import Timer
 
+from specviz.config import MAX_SEED
 from specviz.events import Failed
 from specviz.ui.keys import KEYS, main_bindings
 from specviz.ui.literal import literal
@@ -267,7 +268,7 @@ class MainScreen(Screen[None]):
         self._begin()
 
     def action_reseed(self) -> None:
-        self._begin(seed=self.transport.request.seed + 1)
+        self._begin(seed=(self.transport.request.seed + 1) % (MAX_SEED + 1))
 
     def action_prompt(self, number: int) -> None:
         self._begin(prompt=self.options.prompts[number - 1][1])

@@ -7,6 +7,7 @@ shared.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any, ClassVar
 
 from textual_plotext import Plot
@@ -239,7 +240,7 @@ class TokensPlot(RoundsPlot):
             dashed(formula, above=measured),
             self._points(grid, "formula-2", series.formula_at_overlap, starts),
         ]
-        step = next(step for step in (1, 2, 4, 8, 16, 32, 64) if (high - 1) / step <= max(1, (rows - 1) // 2))
+        step = next(step for step in map((1).__lshift__, count()) if (high - 1) / step <= max(1, (rows - 1) // 2))
         label = len(str(high))
         ticks = {str(n).rjust(label): float(n) for n in range(high, 0, -step)}
         lines = paint(grid, layers, ticks, glyphs)

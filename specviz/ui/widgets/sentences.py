@@ -122,7 +122,7 @@ def _last(round: Round, glyphs: Glyphs) -> str:
     chance = f"with probability {short(last.p)}"
     if greedy(round):
         return "\n".join(filter(None, (f"{name} {_why_last(round, last)}: greedy, the first choice", _raw(last.raw))))
-    if last.origin == "resampled":
+    if last.origin == "resampled" and round.n_accepted < round.k:
         rejected = round.drafted[round.n_accepted]
         took = f"in place of {_name(rejected.bytes, glyphs)}; p alone gave it {short(last.p)}"
         return f"{_resampled(rejected, last, glyphs)}\n{took}"
