@@ -176,6 +176,7 @@ class SpecvizApp(App[None]):
         wait = self._next_paint - time.monotonic()
         if wait <= 0:
             self.main.update()
+            self.main.call_after_refresh(self.inbox.painted)
             self._next_paint = time.monotonic() + (FLOODED if self.transport.flooding else SMOOTH)
         if len(self.inbox):
             self._drain_timer = self.set_timer(BREATH, self._drain)

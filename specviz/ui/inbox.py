@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from specviz.errors import SpecvizError
-from specviz.events import End, Event, Failed, Notice
+from specviz.events import End, Event, Failed, Header, Notice
 from specviz.ui.options import Recording
 
 FULL = 4096
 """Events a source may be ahead of the screen; beyond that it waits, so that a pause is a pause."""
 BREATH = 0.005
+FIRST_PAINT = 0.5
+"""Most seconds the worker waits for the screen of a new run."""
 
 
 class Inbox:
@@ -31,8 +33,15 @@ class Inbox:
         self._recording: Recording | None = None
         self._closed = False
         self.path: Path | None = None
+        self._painted = threading.Event()
+
+    def painted(self) -> None:
+        """The screen shows what was drained so far."""
+        self._painted.set()
 
     def deliver(self, run_id: int, event: Event) -> None:
+        if isinstance(event, Header):
+            self._painted.clear()
         with self._lock:
             if self._closed:
                 return
@@ -41,6 +50,8 @@ class Inbox:
             self._queue.extend(come)
         if len(self._queue) <= len(come):  # else the screen has been woken and is still to look
             self._wake()
+        if isinstance(event, Header):  # behind it models are timed: not while the screen of the run is being laid out
+            self._painted.wait(FIRST_PAINT)
         while len(self._queue) >= FULL and not self._closed:
             time.sleep(BREATH)
 
@@ -57,6 +68,7 @@ class Inbox:
 
     def close(self) -> None:
         """Take nothing more and finish the recording."""
+        self._painted.set()
         with self._lock:
             self._closed = True
             try:
