@@ -18,6 +18,8 @@ from specviz.tokens import safe_terminal_text
 
 EPILOG = "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file that cannot be used; 130/143 by signal."
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", "--min-new-tokens", "--min-p")
+"""Score processors of other programs: refused by name, never dropped silently."""
 NO_RECORD = [click.option("--no-record", is_flag=True, help="Do not keep this run among the last 20.")]
 
 
@@ -160,6 +162,11 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _sentence(error: click.ClickException) -> str:
     """What was wrong, naming the option."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in FOREIGN:
+        return (
+            f"{error.option_name} is not supported: both models are sampled by temperature, top-k and top-p alone, "
+            "place by place alike. Leave it away."
+        )
     param = getattr(error, "param", None)
     if isinstance(error, click.BadParameter) and param is not None and not isinstance(error, click.MissingParameter):
         return f"{param.opts[0] if param.opts[0].startswith('-') else param.human_readable_name}: {error.message}"
