@@ -251,6 +251,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, Placement], dict[st
         return Model(), {"missing_keys": []}
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", from_pretrained)
+    monkeypatch.setattr(loading, "is_accelerate_available", lambda: True)
 
     def load(facts: Any, placement: Placement) -> dict[str, Any]:
         facts.place, facts.trusted = "x", False
