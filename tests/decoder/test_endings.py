@@ -170,7 +170,7 @@ def test_c17_a_stop_string_ends_the_text(
     run = play(pair, "go", setting(6, 0.0))
     assert run.ids == spelled(*tokens)[:kept]
     assert run.end.reason == "stop_string"
-    assert run.end.detail in map(repr, stop)
+    assert run.end.detail in [*map(repr, stop)]
     last = run.rounds[-1]
     behind = last.k - last.n_accepted
     assert verdicts(last) == ({"accepted": last.n_accepted} if last.n_accepted else {}) | (
