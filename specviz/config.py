@@ -65,6 +65,8 @@ class RunOptions:
     prompts: tuple[tuple[str, str], ...] = PREPARED_PROMPTS
     seed: int = 0
     max_new_tokens: int = 256
+    min_new_tokens: int = 0
+    """End ids have no probability, in either model, before so many tokens are emitted."""
     stop: tuple[str, ...] = ()
     calibrate: int = 5
     chat: bool = False

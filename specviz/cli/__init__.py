@@ -18,7 +18,7 @@ from specviz.tokens import safe_terminal_text
 
 EPILOG = "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file that cannot be used; 130/143 by signal."
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", "--min-new-tokens", "--min-p")
+FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", "--min-p")
 """Score processors of other programs: refused by name, never dropped silently."""
 NO_RECORD = [click.option("--no-record", is_flag=True, help="Do not keep this run among the last 20.")]
 

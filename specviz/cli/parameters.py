@@ -150,6 +150,7 @@ RUN_OPTIONS = [
     click.option(
         "--max-new-tokens", type=Whole(1, MAX_COUNT), default=256, show_default=True, help="Budget of the text."
     ),
+    click.option("--min-new-tokens", type=Whole(0, MAX_COUNT), default=0, show_default=True, help="No end id before."),
     click.option("--stop", type=NonEmpty(), multiple=True, metavar="TEXT", help="End before this text; repeatable."),
     click.option(
         "--calibrate", type=Whole(0, 1000), default=5, show_default=True, help="Timed one-token steps; 0 skips them."
@@ -213,6 +214,7 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         prompts=_prompts(given["prompts"], given["prompt_file"], one_prompt),
         seed=given["seed"],
         max_new_tokens=given["max_new_tokens"],
+        min_new_tokens=given["min_new_tokens"],
         stop=given["stop"],
         calibrate=given["calibrate"],
         chat=given["chat"],

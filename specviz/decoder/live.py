@@ -90,6 +90,8 @@ class LiveSource:
         )
         stop = tuple(text.encode() for text in self._options.stop)
         ending = Ending(end_ids, stop, self._options.max_new_tokens, pair.target.context_of(len(ids)))
+        for model in (pair.draft, pair.target):
+            model.bar(end_ids, len(ids) + self._options.min_new_tokens)
         drafter = ModelDrafter(pair.draft)
         run = Speculation(pair.target, drafter, pair.vocabulary, ids, request.seed, ending)
         with placed("Before round 1"):
@@ -125,6 +127,7 @@ class LiveSource:
             **asdict(request.settings),
             "seed": request.seed,
             "max_new_tokens": options.max_new_tokens,
+            "min_new_tokens": options.min_new_tokens,
             "stop": list(options.stop),
             "calibrate": options.calibrate,
             "device": where(pair.target.model),

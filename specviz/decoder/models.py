@@ -1,7 +1,7 @@
 """A causal language model with its past, seen as positions in and scores out."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import torch
 from torch import Tensor
@@ -37,12 +37,18 @@ class CausalModel:
         self._picks = self.device.type == "cpu" and type(model).__module__.startswith("transformers.")
         self._accepted = frozenset(inspect.signature(type(model).forward).parameters)
         self._positions = torch.arange(256, device=self.device)
+        self.bar((), 0)
         self.reset()
 
     def reset(self) -> None:
         """Forget every position."""
         self.context = self._limit
         self._past: Past = self.way_back.past(self._forward, self.model.config)
+
+    def bar(self, ids: Collection[int], until: int) -> None:
+        """Give ``ids`` no probability at any position of the text before ``until``."""
+        self._barred = torch.tensor(sorted(ids), dtype=torch.long, device=self.device)
+        self._barred_until = until if ids else 0
 
     def context_of(self, prompt: int) -> int:
         """``context`` behind a prompt of that many ids: a text does not pass the edge of positions, if there is one."""
@@ -104,7 +110,12 @@ class CausalModel:
             **{name: value for name, value in given.items() if name in self._accepted},
         )
         try:
-            return shifted(out.logits[0, -keep:, : self.vocab_size].to(self.device))
+            scores = out.logits[0, -keep:, : self.vocab_size].to(self.device)
+            barred = self._barred_until - (start + len(ids) - keep + 1)
+            if barred > 0:  # row r speaks of the position behind it
+                scores = scores.clone()
+                scores[:barred].index_fill_(-1, self._barred, float("-inf"))
+            return shifted(scores)
         except NonFiniteScores:
             dtype = str(self.dtype).removeprefix("torch.")
             raise NonFiniteScores(

@@ -8,7 +8,7 @@ import pytest
 from specviz.errors import SpecvizError
 from specviz.events import Round, Settings
 from specviz.stats import RunStats
-from tests.decoder.models import Shelf, one_hot, text_of
+from tests.decoder.models import Shelf, everywhere, one_hot, text_of
 from tests.decoder.running import Feeds, greedy, opened, play, setting
 
 
@@ -277,3 +277,17 @@ def test_c43_an_empty_prompt_starts_from_the_start_or_the_end_id(shelf: Shelf) -
 def test_c43_an_empty_prompt_with_no_id_to_start_from_is_refused(shelf: Shelf) -> None:
     with pytest.raises(SpecvizError, match="prompt is empty"):
         play(opened(shelf.random(1)), "", Settings())
+
+
+@pytest.mark.parametrize("k", range(7))
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_c35_an_end_id_is_barred_for_exactly_the_first_tokens(shelf: Shelf, k: int, temperature: float) -> None:
+    folder = shelf.scripted(everywhere([0.6, 0.39, 0.01], 64), eos_ids=[0])
+    pair = opened(folder, max_new_tokens=40, min_new_tokens=10)
+    run = play(pair, "w1", setting(k, temperature))
+    assert run.ids[:10] == [1] * 10 if temperature == 0 else 0 not in run.ids[:10]
+    assert run.header.config["min_new_tokens"] == 10
+    if temperature == 0:
+        assert run.ids == [*[1] * 10, 0]
+        assert run.end.reason == "end_of_text"
+    assert play(opened(folder, max_new_tokens=40), "w1", setting(k, 0.0)).ids == [0]
