@@ -1,18 +1,14 @@
 """A recorded run as a source: the same events, without a model."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from importlib.resources import as_file, files
 from pathlib import Path
 
+from specviz import bundled
 from specviz.config import RunRequest
-from specviz.errors import SpecvizError
 from specviz.events import End, Event, Notice, Ready, Settings
 from specviz.source import Emit
 from specviz.tokens import visible
 from specviz.trace import Trace, read
-
-BUNDLED_DEMO = "bundled:demo"
 
 
 class TraceSource:
@@ -51,13 +47,9 @@ class TraceSource:
 
 def read_trace(name: str) -> Trace:
     """The trace of that path or bundled name. Raises SpecvizError."""
-    if not name.startswith("bundled:"):
-        return read(Path(name))
-    resource = files("specviz") / "bundled" / "demo.jsonl"
-    if name != BUNDLED_DEMO or not resource.is_file():
-        raise SpecvizError(f"{visible(name.encode('utf-8', 'surrogateescape'))} is not bundled with this specviz.")
-    with ExitStack() as stack:
-        return read(stack.enter_context(as_file(resource)), name)
+    if name.startswith(bundled.PREFIX):
+        return read(bundled.trace(name), name)
+    return read(Path(name))
 
 
 def _events(trace: Trace) -> Iterator[Event]:

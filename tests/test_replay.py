@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from specviz import replay
+from specviz import bundled
 from specviz.config import RunRequest
 from specviz.errors import SpecvizError
 from specviz.events import Calibration, End, Event, Notice, Ready, Round, Settings
 from specviz.recorder import Recorder
-from specviz.replay import BUNDLED_DEMO, TraceSource, read_trace
+from specviz.replay import TraceSource, read_trace
 from specviz.source import Source
 from specviz.trace import dump
 from tests.recordings import header, run
@@ -97,15 +97,15 @@ def test_what_is_no_trace_is_refused_on_opening(tmp_path: Path) -> None:
 
 
 def test_the_bundled_demo_is_found_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bundled").mkdir()
-    monkeypatch.setattr(replay, "files", lambda package: tmp_path)
-    with pytest.raises(SpecvizError, match=r"^bundled:demo is not bundled"):
-        read_trace(BUNDLED_DEMO)
-    recorded(tmp_path / "bundled" / "demo.jsonl", run())
-    assert len(read_trace(BUNDLED_DEMO).rounds) == 3
-    (tmp_path / "bundled" / "demo.jsonl").write_text("x")
+    assert len(read_trace("bundled:demo").rounds) > 50
+    monkeypatch.setattr(bundled, "files", lambda package: tmp_path)
+    with pytest.raises(SpecvizError, match=r"lacks bundled:demo"):
+        read_trace("bundled:demo")
+    recorded(tmp_path / "demo.jsonl", run())
+    assert len(read_trace("bundled:demo").rounds) == 3
+    (tmp_path / "demo.jsonl").write_text("x")
     with pytest.raises(SpecvizError, match=r"^bundled:demo, line 1"):
-        read_trace(BUNDLED_DEMO)
+        read_trace("bundled:demo")
 
 
 def test_replaying_loads_no_model_library() -> None:
