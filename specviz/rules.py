@@ -44,7 +44,7 @@ def accept_prob(p: ArrayLike, q: ArrayLike, token_id: int) -> float:
 
 
 def overlap(p: ArrayLike, q: ArrayLike) -> float:
-    """sum_x min(p(x), q(x)) = 1 - TV(p, q): the accept chance of a position, whatever is drawn (Corollary 3.6)."""
+    """sum_x min(p(x), q(x)) = 1 - TV(p, q): the accept chance of a position, whatever is drawn."""
     return min(1.0, float(np.minimum(_float64(p), _float64(q)).sum()))
 
 

@@ -10,6 +10,7 @@ import click
 
 from specviz import __version__
 from specviz.cli.console import forgiving_streams, plain_words, say
+from specviz.cli.lists import NumberList
 from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Whole, options, run_options
 from specviz.config import RunRequest
 from specviz.errors import SpecvizError
@@ -20,6 +21,8 @@ EPILOG = "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file th
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", "--min-p")
 """Score processors of other programs: refused by name, never dropped silently."""
+MOST_K = 1000
+"""Of `theory`, where K costs nothing but a row of P(N = i)."""
 NO_RECORD = [click.option("--no-record", is_flag=True, help="Do not keep this run among the last 20.")]
 
 
@@ -107,6 +110,25 @@ def stats(traces: tuple[str, ...], as_json: bool) -> int:
     from specviz.cli.stats import stats as compare
 
     return compare(traces, as_json)
+
+
+@specviz.command()
+@click.option("--alpha", "alphas", type=NumberList(0, 1, step="0.1"), default="0.5..0.9", show_default=True, help="Accept chances.")
+@click.option("--k", "ks", type=NumberList(0, MOST_K, whole=True), default="4,8", show_default=True, help="Tokens drafted in a round.")
+@click.option("--c", "costs", type=NumberList(0, above=True, infinite=True), default="10", show_default=True, help="T_p / T_q; inf: free drafts.")
+@click.option("--plot", is_flag=True, help="Draw the speedup over K for each alpha, the best K marked.")
+@click.option("--derive", is_flag=True, help="Derive the formulas, each with a check at the first alpha, K and c.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def theory(**given: Any) -> int:
+    """The formulas: tokens a round, speedup, best K, break-even, ceiling.
+
+    Each of alpha, K and c is a number, a list (1,2,4), a range (1..8) or a range with a step (0.5..0.9..0.05).
+    """
+    from specviz.cli.theory import theory as tabulate
+
+    if sum((given["plot"], given["derive"])) > 1 or (given["plot"] and given["as_json"]):
+        raise click.UsageError("--plot stands alone: leave --derive and --json away.")
+    return tabulate(**given)
 
 
 def _given(ctx: click.Context, name: str) -> bool:

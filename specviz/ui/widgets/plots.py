@@ -24,10 +24,21 @@ _BRAILLE = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 _ASCII_AXES = str.maketrans("┤├┼│└┘┬┴─", "+++|++++-")
 
 
-def paint(grid: Grid, layers: Sequence[Layer], y_ticks: Mapping[str, float], glyphs: Glyphs) -> list[list[Part]]:
-    """The chart as lines of (text, style) from the top; the style of axes is "axis"."""
+def paint(
+    grid: Grid,
+    layers: Sequence[Layer],
+    y_ticks: Mapping[str, float],
+    glyphs: Glyphs,
+    x_ticks: Mapping[str, int] | None = None,
+) -> list[list[Part]]:
+    """The chart as lines of (text, style) from the top; the style of axes is "axis".
+
+    ``x_ticks`` names rounds of the grid; None: round numbers.
+    """
     label = max(len(text) for text in y_ticks)
-    rows = _frame(grid, label, y_ticks)
+    if x_ticks is None:
+        x_ticks = {str(r): r for r in round_ticks(grid.rounds, grid.columns)}
+    rows = _frame(grid, label, y_ticks, x_ticks)
     styles = [["axis"] * len(row) for row in rows]
     for layer in layers:
         for (x, y), sign in _cells(layer):
@@ -39,7 +50,9 @@ def paint(grid: Grid, layers: Sequence[Layer], y_ticks: Mapping[str, float], gly
     return lines
 
 
-def _frame(grid: Grid, label: int, y_ticks: Mapping[str, float]) -> list[list[str]]:
+def _frame(
+    grid: Grid, label: int, y_ticks: Mapping[str, float], x_ticks: Mapping[str, int]
+) -> list[list[str]]:
     """plotext's axes and ticks around an empty canvas: rows of characters from below."""
     width, height = grid.columns + label + 1, grid.rows + AXIS_ROWS
     last_x, last_y = grid.columns * DOTS_X - 1, grid.rows * DOTS_Y - 1
@@ -51,8 +64,7 @@ def _frame(grid: Grid, label: int, y_ticks: Mapping[str, float]) -> list[list[st
     plot.xlim(0, last_x)
     plot.ylim(0, last_y)
     plot.yticks([grid.level(value, last_y + 1) for value in y_ticks.values()], list(y_ticks))
-    ticks = round_ticks(grid.rounds, grid.columns)
-    plot.xticks([grid.column(r, last_x + 1) for r in ticks], [str(r) for r in ticks])
+    plot.xticks([grid.column(r, last_x + 1) for r in x_ticks.values()], list(x_ticks))
     plot.scatter([0], [0], marker=" ")  # without a point there are no ticks
     plot.monitor.set_size([width, height])
     plot.monitor.build_plot()
