@@ -10,9 +10,10 @@ import click
 
 from specviz import __version__
 from specviz.cli.console import forgiving_streams, plain_words, say
+from specviz.cli.distributions import MOST_IDS, Distribution
 from specviz.cli.lists import NumberList
-from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Whole, options, run_options
-from specviz.config import RunRequest
+from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Real, Whole, options, run_options
+from specviz.config import MAX_COUNT, MAX_K, MAX_SEED, RunRequest
 from specviz.errors import SpecvizError
 from specviz.events import Settings
 from specviz.tokens import safe_terminal_text
@@ -23,6 +24,9 @@ FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", 
 """Score processors of other programs: refused by name, never dropped silently."""
 MOST_K = 1000
 """Of `theory`, where K costs nothing but a row of P(N = i)."""
+P_HELP = "zipf, uniform, peaked, a list of numbers or a file of them."
+Q_HELP = "the same, or equal or disjoint to p."
+RULE_HELP = "exact, equality, greedy, typical, first-free, wrong-q, residual-p or all; repeatable: side by side."
 NO_RECORD = [click.option("--no-record", is_flag=True, help="Do not keep this run among the last 20.")]
 
 
@@ -129,6 +133,25 @@ def theory(**given: Any) -> int:
     if sum((given["plot"], given["derive"])) > 1 or (given["plot"] and given["as_json"]):
         raise click.UsageError("--plot stands alone: leave --derive and --json away.")
     return tabulate(**given)
+
+
+@specviz.command()
+@click.option("--p", type=Distribution(), default="zipf", show_default=True, help="Of the target: " + P_HELP)
+@click.option("--q", type=Distribution(relative=True), default="uniform", show_default=True, help="Of the draft: " + Q_HELP)
+@click.option("--mix", type=Real(0, 1), default=0.5, show_default=True, help="Draw q this far towards p.")
+@click.option("--vocab", type=Whole(1, MOST_IDS), help="Ids.  [default: 100, or as many as numbers are given]")
+@click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted in a round.")
+@click.option("--rounds", type=Whole(1, MAX_COUNT), default=10_000, show_default=True, help="Rounds to play.")
+@click.option("--seed", type=Whole(0, MAX_SEED), default=0, show_default=True, help="Same seed, same rounds.")
+@click.option("--varying", is_flag=True, help="Difficulty differs between rounds: q = p in the share --mix of them.")
+@click.option("--rule", "rules", multiple=True, default=["exact"], metavar="NAME", show_default=True, help=RULE_HELP)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def simulate(rules: tuple[str, ...], **given: Any) -> int:
+    """Rounds on two toy distributions: are the formulas right, is the text distributed as p?"""
+    from specviz.cli.simulate import rule_names
+    from specviz.cli.simulate import simulate as play
+
+    return play(names=rule_names(rules), **given)
 
 
 def _given(ctx: click.Context, name: str) -> bool:
