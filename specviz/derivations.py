@@ -66,7 +66,7 @@ def _total_variation(alpha: float, k: int, c: float) -> Derivation:
         "For any two numbers, min(a, b) = (a + b - |a - b|) / 2. Summed over x, with sum p = sum q = 1:\n"
         "  alpha = 1 - (1/2) sum_x |p(x) - q(x)| = 1 - TV(p, q).",
         (
-            Check(f"p = {_P}, q = {_Q}: sum of q(x) min(1, p(x)/q(x)) and sum of min(p, q)", accepted, rules.overlap(p, q)),
+            Check(f"p = {_P}, q = {_Q}: sum of q min(1, p/q) and of min(p, q)", accepted, rules.overlap(p, q)),
             Check("sum of min(p, q) and 1 - TV", rules.overlap(p, q), 1 - half_distance),
         ),
     )
@@ -81,8 +81,8 @@ def _tokens_of_a_round(alpha: float, k: int, c: float) -> Derivation:
         "Let each test accept with chance alpha, independently. N = i <= K means: i - 1 accepted, then one rejected\n"
         "and replaced. N = K + 1 means: all K accepted, and one bonus token. Hence\n"
         "  P(N = i) = alpha^(i-1) (1 - alpha) for i = 1, ..., K,   P(N = K+1) = alpha^K.\n"
-        "The round has more than i tokens exactly if the first i tests accept: P(N > i) = alpha^i for i <= K. The mean\n"
-        "of a whole number above 0 is the sum of those chances, which is a geometric sum:\n"
+        "The round has more than i tokens exactly if the first i tests accept: P(N > i) = alpha^i for i <= K. The\n"
+        "mean of a whole number above 0 is the sum of those chances, which is a geometric sum:\n"
         "  E[N] = sum_{i=0..K} P(N > i) = 1 + alpha + ... + alpha^K = (1 - alpha^(K+1)) / (1 - alpha).\n"
         "(Multiply the sum by 1 - alpha: all powers but the first and the last cancel. At alpha = 1 it is K + 1.)",
         (
@@ -112,13 +112,16 @@ def _speed(alpha: float, k: int, c: float) -> Derivation:
     best = max(theory.speedup(alpha, i, c) for i in range(33))
     return Derivation(
         "Speedup, and its two bounds",
-        "A round costs K draft steps and one target step, T_p + K T_q, and brings E[N] tokens; the target alone brings\n"
-        "1 token in T_p. With c = T_p / T_q (the inverse of the paper's c):\n"
+        "A round costs K draft steps and one target step, T_p + K T_q, and brings E[N] tokens; the target alone\n"
+        "brings 1 token in T_p. With c = T_p / T_q (the inverse of the paper's c):\n"
         "  speedup = E[N] T_p / (T_p + K T_q) = E[N] c / (c + K).\n"
         "E[N] stays below 1/(1 - alpha) for every K, and c/(c + K) <= 1: no K brings more than 1/(1 - alpha).\n"
         "E[N] <= K + 1, and (K + 1) c / (c + K) <= c for c >= 1: no alpha brings more than c.\n"
         "K = 0 is always open and brings 1. So the ceiling is max(1, min(c, 1/(1 - alpha))).",
-        (check, Check("the best speedup of K = 0..32, and the smaller of it and the ceiling", best, min(best, ceiling))),
+        (
+            check,
+            Check("the best speedup of K = 0..32, and the smaller of it and the ceiling", best, min(best, ceiling)),
+        ),
     )
 
 
@@ -126,7 +129,9 @@ def _break_even(alpha: float, k: int, c: float) -> Derivation:
     even = theory.break_even_alpha(k, c)
     checks: tuple[Check, ...]
     if even is None:
-        checks = (Check(f"K = {k}, c = {c:g}: no alpha; the best speedup K can bring, and at most 1", *_hopeless(k, c)),)
+        checks = (
+            Check(f"K = {k}, c = {c:g}: no alpha; the best speedup K can bring, and at most 1", *_hopeless(k, c)),
+        )
     else:
         powers = math.fsum(even**i for i in range(k + 1))
         checks = (
@@ -153,8 +158,9 @@ def _lossless(alpha: float, k: int, c: float) -> Derivation:
     rejected = 1 - rules.overlap(p, q)
     checks = []
     for x in range(len(p)):
-        kept = float(q[x]) * rules.accept_prob(p, q, x)
-        checks.append(Check(f"token {x}: {kept:.2f} accepted + {rejected * left[x]:.2f} resampled, and p", kept + rejected * left[x], float(p[x])))
+        kept, drawn = float(q[x]) * rules.accept_prob(p, q, x), rejected * float(left[x])
+        what = f"token {x}: {kept:.2f} accepted + {drawn:.2f} resampled, and p"
+        checks.append(Check(what, kept + drawn, float(p[x])))
     return Derivation(
         "Why the output is exactly p",
         "A token x comes out in two ways: drafted and accepted, or drawn after a rejection. The first has chance\n"

@@ -41,7 +41,8 @@ def accept_probs(p: ArrayLike, q: ArrayLike) -> Probs:
     """min(1, p / q) place by place, in the shape of both; where q = 0 the limit: 1 where p > 0 and 0 where both are."""
     target, draft = _float64(p), _float64(q)
     certain = target >= draft
-    return np.where(target <= 0.0, 0.0, np.where(certain, 1.0, target / np.where(certain, 1.0, draft)))
+    chances: Probs = np.where(target <= 0.0, 0.0, np.where(certain, 1.0, target / np.where(certain, 1.0, draft)))
+    return chances
 
 
 def accept_prob(p: ArrayLike, q: ArrayLike, token_id: int) -> float:
@@ -94,7 +95,8 @@ def draws(probs: ArrayLike, u: ArrayLike) -> Ids:
     if possible.size == 0:
         raise ValueError("no id has a probability above 0")
     cdf = np.cumsum(weights)
-    return np.minimum(np.searchsorted(cdf, _float64(u) * cdf[-1], side="right"), possible[-1])
+    ids: Ids = np.minimum(np.searchsorted(cdf, _float64(u) * cdf[-1], side="right"), possible[-1])
+    return ids
 
 
 def decide_exact(p: ArrayLike, q: ArrayLike, drafted: ArrayLike, u: ArrayLike, last_u: float) -> Decision:
@@ -178,7 +180,8 @@ class Rule:
 
     def accepts(self, p: Probs, q: Probs, drafted: Ids, u: Probs) -> Flags:
         """Which of ``drafted`` [n] are accepted under the uniforms ``u`` [n]."""
-        return u < self.chances(p, q)[drafted]
+        passed: Flags = u < self.chances(p, q)[drafted]
+        return passed
 
     def replaces(self, p: Probs, q: Probs, u: Probs, last_u: Probs) -> Ids:
         """What stands in for n rejected tokens: ``u`` [n] tested them, ``last_u`` [n] are fresh."""
@@ -186,12 +189,14 @@ class Rule:
 
     def accepted_mass(self, p: Probs, q: Probs) -> Probs:
         """The chance [V] that a tested position comes out as x because x was drafted and accepted."""
-        return q * self.chances(p, q)
+        accepted: Probs = q * self.chances(p, q)
+        return accepted
 
     def replaced_mass(self, p: Probs, q: Probs) -> Probs:
         """The chance [V] that it comes out as x because another was rejected. Both masses sum to 1; their sum is p
         exactly where the rule keeps the distribution."""
-        return (1.0 - self.accepted_mass(p, q).sum()) * self.correction(p, q)
+        replaced: Probs = (1.0 - self.accepted_mass(p, q).sum()) * self.correction(p, q)
+        return replaced
 
 
 class Exact(Rule):
@@ -212,13 +217,15 @@ class Equality(Rule):
         return p
 
     def accepts(self, p: Probs, q: Probs, drafted: Ids, u: Probs) -> Flags:
-        return draws(p, u) == drafted
+        passed: Flags = draws(p, u) == drafted
+        return passed
 
     def replaces(self, p: Probs, q: Probs, u: Probs, last_u: Probs) -> Ids:
         return draws(p, u)
 
     def replaced_mass(self, p: Probs, q: Probs) -> Probs:
-        return p * (1.0 - q)
+        replaced: Probs = p * (1.0 - q)
+        return replaced
 
 
 class Greedy(Rule):
@@ -248,7 +255,8 @@ class Typical(Rule):
     def chances(self, p: Probs, q: Probs) -> Probs:
         seen = p[p > 0.0]
         entropy = -float((seen * np.log(seen)).sum())
-        return (p > min(self.EPSILON, self.DELTA * np.exp(-entropy))).astype(np.float64)
+        passed: Probs = (p > min(self.EPSILON, self.DELTA * np.exp(-entropy))).astype(np.float64)
+        return passed
 
     def correction(self, p: Probs, q: Probs) -> Probs:
         return p
@@ -294,4 +302,5 @@ def tempered(probs: ArrayLike, temperature: float) -> Probs:
     """``probs`` [V] at another temperature (above 0): probs^(1/T), normalised."""
     weights = _float64(probs)
     raised = (weights / weights.max()) ** (1.0 / temperature)
-    return raised / raised.sum()
+    at_temperature: Probs = raised / raised.sum()
+    return at_temperature

@@ -17,7 +17,7 @@ FEW = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulated:
-    """``fit``: all tokens against p. ``exact_distance``: total variation to p of what the rule emits, in closed form."""
+    """``fit``: all tokens against p. ``exact_distance``: total variation to p of what the rule emits, exactly."""
 
     rule: Rule
     varying: bool

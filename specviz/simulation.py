@@ -1,8 +1,8 @@
 """Rounds of speculative decoding on two toy distributions, many at once.
 
-Every position of a round has the same p [V] and q [V]. With ``varying`` difficulty a round is easy as a whole (its draft
-is p itself, with chance ``mix``) or hard as a whole (its draft is the q given). The draft is the same on average and the
-output still distributed as p, but acceptances within a round are no longer independent.
+Every position of a round has the same p [V] and q [V]. With ``varying`` difficulty a round is easy as a whole (its
+draft is p itself, with chance ``mix``) or hard as a whole (its draft is the q given). The draft is the same on average
+and the output still distributed as p, but acceptances within a round are no longer independent.
 """
 
 import math
@@ -26,10 +26,10 @@ CHUNK = 100_000
 class Outcome:
     """What ``rounds`` rounds came to, as counts.
 
-    ``lengths`` [K + 2] counts rounds by their tokens N; ``emitted`` [V] counts tokens by id. ``chance`` and ``variance``
-    are the sums of o and o (1 - o) over tested positions, o the rule's exact accept chance; ``overlap`` and ``distance``
-    those of sum min(p, q) and TV(p, q). ``mean_tokens`` and ``distribution`` [V] are expectations in closed form: of a
-    round's tokens, and of the frequencies of all tokens.
+    ``lengths`` [K + 2] counts rounds by their tokens N; ``emitted`` [V] counts tokens by id. ``chance`` and
+    ``variance`` are the sums of o and o (1 - o) over tested positions, o the rule's exact accept chance; ``overlap``
+    and ``distance`` those of sum min(p, q) and TV(p, q). ``mean_tokens`` and ``distribution`` [V] are expectations in
+    closed form: of a round's tokens, and of the frequencies of all tokens.
     """
 
     k: int
@@ -129,7 +129,9 @@ def simulate(
         progress(size)
     expected = [_expectation(rule, pair.p, q, k) for q in drafts]
     mean_tokens = sum(weight * tokens for weight, (tokens, _) in zip(shares, expected, strict=True))
-    mass = sum(weight * tokens * share for weight, (tokens, share) in zip(shares, expected, strict=True))
+    mass = np.zeros_like(pair.p)
+    for weight, (tokens, share) in zip(shares, expected, strict=True):
+        mass += weight * tokens * share
     return Outcome(
         k=k,
         rounds=rounds,

@@ -75,23 +75,24 @@ def thumb_notes(alphas: Sequence[float], costs: Sequence[float]) -> list[str]:
 
     The rules: from alpha = 0.8 on, a K of 8 or even 16 still gains; at 0.6 to 0.7, the best K lies at 4 to 8.
     """
-    notes = []
-    for c, alpha in product(costs, alphas):
-        best, speed = theory.best_k(alpha, c, EDGE)
-        at = f"at α = {alpha:g}, c = {c:g} the best K is {in_words(best)} ({speed:.2f}×)"
-        enough = _WORTH_SAYING * speed
-        if alpha >= 0.8 and min(theory.speedup(alpha, k, c) for k in (8, 16)) < enough:
-            eight, sixteen = (theory.speedup(alpha, k, c) for k in (8, 16))
-            notes.append(
-                f'"From α = 0.8 on, K = 8 or 16 still gains" fails: {at}; K = 8 gives {eight:.2f}×, '
-                f"K = 16 gives {sixteen:.2f}×."
-            )
-        elif 0.6 <= alpha <= 0.7 and min(theory.speedup(alpha, k, c) for k in (4, 8)) < enough and not 4 <= best <= 8:
-            four, eight = (theory.speedup(alpha, k, c) for k in (4, 8))
-            notes.append(
-                f'"At α = 0.6 to 0.7 the best K is 4 to 8" fails: {at}; K = 4 gives {four:.2f}×, K = 8 gives {eight:.2f}×.'
-            )
-    return notes
+    return [note for c, alpha in product(costs, alphas) if (note := _thumb_note(alpha, c)) is not None]
+
+
+def _thumb_note(alpha: float, c: float) -> str | None:
+    best, speed = theory.best_k(alpha, c, EDGE)
+
+    def fails(rule: str, ks: tuple[int, int]) -> str | None:
+        speeds = [theory.speedup(alpha, k, c) for k in ks]
+        if min(speeds) >= _WORTH_SAYING * speed:
+            return None
+        given = ", ".join(f"K = {k} gives {each:.2f}×" for k, each in zip(ks, speeds, strict=True))
+        return f'"{rule}" fails: at α = {alpha:g}, c = {c:g} the best K is {in_words(best)} ({speed:.2f}×); {given}.'
+
+    if alpha >= 0.8:
+        return fails("From α = 0.8 on, K = 8 or 16 still gains", (8, 16))
+    if 0.6 <= alpha <= 0.7 and not 4 <= best <= 8:
+        return fails("At α = 0.6 to 0.7 the best K is 4 to 8", (4, 8))
+    return None
 
 
 def in_words(best_k: int) -> str:

@@ -40,9 +40,10 @@ def toy_pair(p: str | Probs, q: str | Probs, vocab: int | None = None, mix: floa
     if sizes and vocab is not None and vocab not in sizes:
         raise ValueError(f"{sizes.pop()} numbers were given, which is no vocabulary of {vocab}.")
     size = sizes.pop() if sizes else 100 if vocab is None else vocab
-    if q == "disjoint" and size < 2:
+    disjoint = isinstance(q, str) and q == "disjoint"
+    if disjoint and size < 2:
         raise ValueError("A disjoint pair needs a vocabulary of two ids or more.")
-    target = _target(p, size, halved=isinstance(q, str) and q == "disjoint")
+    target = _target(p, size, halved=disjoint)
     return ToyPair(target, _draft(q, target), mix)
 
 
@@ -50,12 +51,13 @@ def normalised(weights: list[float]) -> Probs:
     """Weights as a distribution. Raises ValueError where they are none."""
     values = np.array(weights, dtype=np.float64)
     if values.size == 0 or not np.isfinite(values).all() or (values < 0.0).any():
-        raise ValueError("Probabilities are numbers from 0 on.")
+        raise ValueError("probabilities are finite numbers from 0 on.")
     largest = values.max()
     if largest <= 0.0:
-        raise ValueError("At least one probability must be above 0.")
+        raise ValueError("at least one probability must be above 0.")
     values = values / largest  # the sum of large weights could overflow
-    return values / values.sum()
+    probs: Probs = values / values.sum()
+    return probs
 
 
 def _target(p: str | Probs, size: int, *, halved: bool) -> Probs:
@@ -64,7 +66,7 @@ def _target(p: str | Probs, size: int, *, halved: bool) -> Probs:
     if not halved:
         return _shape(p, size)
     half = (size + 1) // 2
-    return np.r_[_shape(p, half), np.zeros(size - half)]
+    return np.concatenate([_shape(p, half), np.zeros(size - half)])
 
 
 def _draft(q: str | Probs, target: Probs) -> Probs:
@@ -76,7 +78,8 @@ def _draft(q: str | Probs, target: Probs) -> Probs:
         unused = target == 0.0
         if not unused.any():
             raise ValueError("p gives every id a chance, which leaves a disjoint q none.")
-        return unused / unused.sum()
+        even: Probs = unused / unused.sum()
+        return even
     return _shape(q, len(target))
 
 

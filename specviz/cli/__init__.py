@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from specviz import __version__
-from specviz.cli.console import forgiving_streams, plain_words, say
-from specviz.cli.distributions import MOST_IDS, Distribution
-from specviz.cli.lists import NumberList
-from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Real, Whole, options, run_options
-from specviz.config import MAX_COUNT, MAX_K, MAX_SEED, RunRequest
+from specviz.cli import maths
+from specviz.cli.console import forgiving_streams, plain_words, say, unicode_screen
+from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Whole, options, run_options
+from specviz.config import RunRequest
 from specviz.errors import SpecvizError
 from specviz.events import Settings
 from specviz.tokens import safe_terminal_text
@@ -22,11 +21,6 @@ EPILOG = "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file th
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", "--min-p")
 """Score processors of other programs: refused by name, never dropped silently."""
-MOST_K = 1000
-"""Of `theory`, where K costs nothing but a row of P(N = i)."""
-P_HELP = "zipf, uniform, peaked, a list of numbers or a file of them."
-Q_HELP = "the same, or equal or disjoint to p."
-RULE_HELP = "exact, equality, greedy, typical, first-free, wrong-q, residual-p or all; repeatable: side by side."
 NO_RECORD = [click.option("--no-record", is_flag=True, help="Do not keep this run among the last 20.")]
 
 
@@ -116,42 +110,7 @@ def stats(traces: tuple[str, ...], as_json: bool) -> int:
     return compare(traces, as_json)
 
 
-@specviz.command()
-@click.option("--alpha", "alphas", type=NumberList(0, 1, step="0.1"), default="0.5..0.9", show_default=True, help="Accept chances.")
-@click.option("--k", "ks", type=NumberList(0, MOST_K, whole=True), default="4,8", show_default=True, help="Tokens drafted in a round.")
-@click.option("--c", "costs", type=NumberList(0, above=True, infinite=True), default="10", show_default=True, help="T_p / T_q; inf: free drafts.")
-@click.option("--plot", is_flag=True, help="Draw the speedup over K for each alpha, the best K marked.")
-@click.option("--derive", is_flag=True, help="Derive the formulas, each with a check at the first alpha, K and c.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def theory(**given: Any) -> int:
-    """The formulas: tokens a round, speedup, best K, break-even, ceiling.
-
-    Each of alpha, K and c is a number, a list (1,2,4), a range (1..8) or a range with a step (0.5..0.9..0.05).
-    """
-    from specviz.cli.theory import theory as tabulate
-
-    if sum((given["plot"], given["derive"])) > 1 or (given["plot"] and given["as_json"]):
-        raise click.UsageError("--plot stands alone: leave --derive and --json away.")
-    return tabulate(**given)
-
-
-@specviz.command()
-@click.option("--p", type=Distribution(), default="zipf", show_default=True, help="Of the target: " + P_HELP)
-@click.option("--q", type=Distribution(relative=True), default="uniform", show_default=True, help="Of the draft: " + Q_HELP)
-@click.option("--mix", type=Real(0, 1), default=0.5, show_default=True, help="Draw q this far towards p.")
-@click.option("--vocab", type=Whole(1, MOST_IDS), help="Ids.  [default: 100, or as many as numbers are given]")
-@click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted in a round.")
-@click.option("--rounds", type=Whole(1, MAX_COUNT), default=10_000, show_default=True, help="Rounds to play.")
-@click.option("--seed", type=Whole(0, MAX_SEED), default=0, show_default=True, help="Same seed, same rounds.")
-@click.option("--varying", is_flag=True, help="Difficulty differs between rounds: q = p in the share --mix of them.")
-@click.option("--rule", "rules", multiple=True, default=["exact"], metavar="NAME", show_default=True, help=RULE_HELP)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def simulate(rules: tuple[str, ...], **given: Any) -> int:
-    """Rounds on two toy distributions: are the formulas right, is the text distributed as p?"""
-    from specviz.cli.simulate import rule_names
-    from specviz.cli.simulate import simulate as play
-
-    return play(names=rule_names(rules), **given)
+maths.add_to(specviz)
 
 
 def _given(ctx: click.Context, name: str) -> bool:
@@ -167,12 +126,8 @@ def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True
         paused=given["paused"] or not paced,
         at=at,
         theme=given["theme"],
-        ascii=given["ascii"] or not _unicode(),
+        ascii=given["ascii"] or not unicode_screen(),
     )
-
-
-def _unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "utf32")
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -29,13 +29,13 @@ class Distribution(click.ParamType[Any]):
             return value  # type: ignore[no-any-return]
         if value in self.shapes:
             return value
-        text, origin = value, "The list"
+        text, origin = value, "the list"
         if not _LIST.fullmatch(value) or not any(map(str.isdigit, value)):
-            text, origin = self._read(value, param, ctx), value
+            text, origin = self._read(value, param, ctx), f"the file {value}"
         try:
             return tuple(normalised(_numbers(text)).tolist())
         except ValueError as error:
-            self.fail(f"{origin}: {error}", param, ctx)
+            self.fail(f"{origin} cannot be used: {error}", param, ctx)
 
     def _read(self, path: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         shapes = ", ".join(self.shapes)
@@ -60,9 +60,9 @@ def _numbers(text: str) -> list[float]:
         try:
             given = json.loads(text)
         except (ValueError, RecursionError):
-            raise ValueError("this is no JSON list of numbers.") from None
+            raise ValueError("it is no JSON list of numbers.") from None
         if not all(isinstance(item, int | float) and not isinstance(item, bool) for item in given):
-            raise ValueError("this is no JSON list of numbers.")
+            raise ValueError("it is no JSON list of numbers.")
         items = [str(item) for item in given]
     else:
         items = [item for item in re.split(r"\s*,\s*|\s+", text) if item]

@@ -65,7 +65,7 @@ def simulate(
         }
         show(json.dumps(told, allow_nan=False))
         return 0
-    show(f"p {_named(p)}, q {_named(q)}{_mixed(mix, varying)}, {len(pair.p)} ids, K = {k}, {rounds} rounds, seed {seed}")
+    show(f"p {_named(p)}, q {_named(q)}{_mixed(mix, varying)}, V = {len(pair.p)}, K = {k}, R = {rounds}, seed {seed}")
     show()
     if len(runs) == 1:
         _print_one(runs[0], varying)
@@ -150,7 +150,7 @@ def _print_one(run: Simulated, varying: bool) -> None:
         apart = "" if off is None else f"  {off:+.1f} standard errors from tokens/round"
         show(f"  formula          {out.formula:.4f}  E[N] at the accept chance{apart}")
     if varying:
-        show("  Difficulty differs between rounds, so easy rounds add more tests to α than hard ones: the formula sits above.")
+        show("  Difficulty differs between rounds, and easy rounds add more tests to α: the formula sits above.")
     show()
     _print_histogram(run)
     fit = run.fit

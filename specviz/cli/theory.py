@@ -66,7 +66,8 @@ def _print_formulas(table: Sequence[Row]) -> None:
     _print(grid)
     if any(row.speedup < 1 for row in table):
         show("! slower than the target alone.")
-    show("c = T_p/T_q (the paper's c is the inverse). speedup = E[N] c / (c + K). operations: of the target, for free drafts.")
+    show("c = T_p/T_q (the paper's c is the inverse). speedup = E[N] c / (c + K).")
+    show("operations: the target's, as a multiple of decoding alone; the draft's own are left out.")
 
 
 def _print_distributions(table: Sequence[Row]) -> None:
@@ -93,7 +94,9 @@ def _print_notes(notes: Sequence[str]) -> None:
 
 
 def _grid(*titles: str) -> Table:
-    table = Table(box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(
+        box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
+    )
     for title in titles:
         table.add_column(plain_words(title, sys.stdout), justify="right", no_wrap=len(titles) > 10, overflow="fold")
     return table

@@ -39,10 +39,10 @@ def _chart(alphas: Sequence[float], c: float) -> None:
     curves = [[theory.speedup(alpha, k, c) for k in range(EDGE + 1)] for alpha in alphas]
     best = [theory.best_k(alpha, c, EDGE) for alpha in alphas]
     high = scale(max(1.2, *(max(values) for values in curves)))
-    ticks = y_ticks(0.0, high, (1.0,))
+    ticks = y_ticks(0.0, high, _ROWS)
     columns = max(20, min(_WIDEST, shutil.get_terminal_size().columns) - 3 - max(map(len, ticks)))
     grid = k_grid(columns, _ROWS, 0.0, high)
-    layers: list[Layer] = [level_line(grid, "axis", 1.0, signs)]
+    layers: list[Layer] = [level_line(grid, "axis", 1.0, signs.dash)]
     for name, values in zip(LETTERS, curves, strict=False):
         layers.append(curve(grid, name, values, signs, ascii_marker="."))
     layers += [sign(grid, name, name, k, speed) for name, (k, speed) in zip(LETTERS, best, strict=False)]

@@ -73,6 +73,7 @@ KEYS: tuple[Key, ...] = (
         "Settings and runs",
     ),
     Key("view", ("v",), "v", "next view", "Change what shares the screen: text and round, plots", "Screen"),
+    Key("lab", ("l",), "l", "formula lab", "The formulas with sliders, and why nothing is lost", "Screen"),
     Key("theme", ("t",), "t", "next theme", "Dark, light, or one of your own", "Screen"),
     Key("save", ("S",), "S", "save trace", "Save a copy of this run's trace; nothing is overwritten", "Screen"),
     Key("help", ("question_mark",), "?", "keys", "All keys", "Screen"),

@@ -12,12 +12,14 @@ from textual.timer import Timer
 
 from specviz.config import MAX_SEED
 from specviz.events import Failed
+from specviz.lab import lab_point
 from specviz.ui.keys import KEYS, main_bindings
 from specviz.ui.literal import literal
 from specviz.ui.options import AppOptions
 from specviz.ui.parts import Aside, Banner, FailurePanel, KeyBar, LoadingPanel, StatusLine, TooSmall
 from specviz.ui.plot_column import PlotColumn
 from specviz.ui.screens.help import HelpScreen
+from specviz.ui.screens.lab import LabScreen
 from specviz.ui.screens.prompt import PromptScreen
 from specviz.ui.screens.save import SaveScreen
 from specviz.ui.status import pair_names, rate_fields, run_fields
@@ -294,6 +296,11 @@ class MainScreen(Screen[None]):
         for each in WIDE_VIEWS:
             self.set_class(each == name, f"-view-{each}")
         self.call_after_refresh(self.plots.update)
+
+    def action_lab(self) -> None:
+        timeline = self.timeline
+        point = lab_point(timeline.rates, timeline.settings, timeline.rounds, (timeline.shown, timeline.row))
+        self.app.push_screen(LabScreen(point, ascii=self.options.ascii))
 
     def action_theme(self) -> None:
         self.shell.next_theme()

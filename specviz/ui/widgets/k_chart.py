@@ -28,9 +28,11 @@ def scale(largest: float, low: float = 0.0) -> float:
     return next(top for top in (*(power * step for step in _STEPS), power * 10) if top >= largest and top > low)
 
 
-def y_ticks(low: float, high: float, others: Sequence[float] = ()) -> dict[str, float]:
-    """Labels of one width at both ends and at ``others`` between them."""
-    values = [low, *(value for value in others if low < value < high), high]
+def y_ticks(low: float, high: float, rows: int) -> dict[str, float]:
+    """Labels of one width: both ends, and whole numbers between them where there are rows for them."""
+    step = max(1, math.ceil(2 * (high - low) / rows))
+    between = [value for value in range(math.floor(low) + step, math.ceil(high), step) if high - value >= step / 2]
+    values = [low, *between, high]
     labels = [f"{value:.3g}" for value in values]
     width = max(map(len, labels))
     return {label.rjust(width): value for label, value in zip(labels, values, strict=True)}
@@ -45,17 +47,18 @@ def curve(grid: Grid, style: str, values: Sequence[float], glyphs: Glyphs, *, as
     return Layer(style, ascii_marker or glyphs.line, cells)
 
 
-def level_line(grid: Grid, style: str, value: float, glyphs: Glyphs) -> Layer:
-    """A dashed line across the chart; nothing where the value is off the scale."""
+def level_line(grid: Grid, style: str, value: float, marker: str) -> Layer:
+    """A line across the chart; nothing where the value is off the scale."""
     if not grid.low <= value <= grid.high:
-        return Layer(style, glyphs.dash, [])
+        return Layer(style, marker, [])
     y = grid.level(value, grid.rows)
-    return Layer(style, glyphs.dash, [(x, y) for x in range(grid.columns)])
+    return Layer(style, marker, [(x, y) for x in range(grid.columns)])
 
 
-def sign(grid: Grid, style: str, marker: str, k: int, value: float) -> Layer:
-    """One cell at (k, value)."""
-    return Layer(style, marker, [(grid.column(k + 1, grid.columns), grid.level(value, grid.rows))])
+def sign(grid: Grid, style: str, marker: str, k: int, value: float, *, above: int = 0) -> Layer:
+    """One cell at (k, value), or so many cells above it."""
+    y = min(grid.rows - 1, grid.level(value, grid.rows) + above)
+    return Layer(style, marker, [(grid.column(k + 1, grid.columns), y)])
 
 
 def upright(grid: Grid, style: str, marker: str, k: int, low: float, high: float) -> Layer:
