@@ -88,7 +88,7 @@ def _thumb_note(alpha: float, c: float) -> str | None:
         given = ", ".join(f"K = {k} gives {each:.2f}×" for k, each in zip(ks, speeds, strict=True))
         return f'"{rule}" fails: at α = {alpha:g}, c = {c:g} the best K is {in_words(best)} ({speed:.2f}×); {given}.'
 
-    if alpha >= 0.8:
+    if alpha >= 0.8 and best < 16:
         return fails("From α = 0.8 on, K = 8 or 16 still gains", (8, 16))
     if 0.6 <= alpha <= 0.7 and not 4 <= best <= 8:
         return fails("At α = 0.6 to 0.7 the best K is 4 to 8", (4, 8))

@@ -20,7 +20,7 @@ from specviz.ui.status import Field, interval, rate
 from specviz.ui.widgets.curve_plot import CurvePlot, CurveView, Measured
 from specviz.ui.widgets.formulas import FormulaPanel
 from specviz.ui.widgets.length_bars import LengthBars
-from specviz.ui.widgets.numbers import fixed, prob
+from specviz.ui.widgets.numbers import counted, fixed, prob
 from specviz.ui.widgets.slider import Slider
 
 
@@ -91,7 +91,7 @@ class LabScreen(Screen[None]):
         seen = point.histogram if point and point.k == chosen.k else {}
         rounds = sum(seen.values())
         shares = tuple(seen.get(n, 0) / rounds for n in range(1, chosen.k + 2)) if rounds else None
-        mark = f"   {self._glyphs.times} measured, {rounds} rounds" if shares else ""
+        mark = f"   {self._glyphs.times} of {counted(rounds, 'round')}" if shares else ""
         self._lengths.show(f"P(N = i)   K {chosen.k}{mark}", chosen.distribution, shares)
         self._formulas.show(written(chosen), self._comparison(chosen))
 
