@@ -69,14 +69,12 @@ def test_starting_values() -> None:
 
 
 def test_the_point_of_a_run() -> None:
-    stats = RunStats()
     rounds = [
         make_round(1, 0, "✓✗··"),
         make_round(2, 2, "✓✓✓✓"),
         make_round(3, 7, "✗···"),
     ]
-    for event in (make_header(), make_calibration(), *rounds):
-        stats.add(event)
+    stats = folded(make_header(), make_calibration(), *rounds)
     point = lab_point(stats.on_screen(), rounds[-1].settings, rounds, (2, 3))
     assert point is not None
     assert point.alpha == pytest.approx(5 / 7)

@@ -14,7 +14,6 @@ from specviz.theory_table import EDGE, in_words
 from specviz.ui.glyphs import glyphs
 from specviz.ui.widgets.chart import Layer
 from specviz.ui.widgets.k_chart import curve, k_grid, k_ticks, level_line, scale, sign, y_ticks
-from specviz.ui.widgets.plots import paint
 
 LETTERS = "abcdefghi"
 MOST_CHARTS = 4
@@ -35,6 +34,8 @@ def plot(alphas: Sequence[float], costs: Sequence[float]) -> None:
 
 
 def _chart(alphas: Sequence[float], c: float) -> None:
+    from specviz.ui.widgets.plots import paint
+
     signs = glyphs(not speaks_unicode(sys.stdout))
     curves = [[theory.speedup(alpha, k, c) for k in range(EDGE + 1)] for alpha in alphas]
     best = [theory.best_k(alpha, c, EDGE) for alpha in alphas]
