@@ -52,7 +52,7 @@ def _print_formulas(table: Sequence[Row]) -> None:
     grid = _grid("α", "K", "c", "E[N]", "speedup", "best K", "at best", "break-even α", "ceiling", "operations")
     for row in table:
         grid.add_row(
-            f"{row.alpha:.4g}",
+            f"{row.alpha:g}",
             str(row.k),
             f"{row.c:g}",
             f"{row.expected_tokens:.3f}",
@@ -78,7 +78,7 @@ def _print_distributions(table: Sequence[Row]) -> None:
     for row in known.values():
         for first in range(0, row.k + 1, widest):
             cells = [f"{chance:.3f}" for chance in row.distribution[first : first + widest]]
-            head = (f"{row.alpha:.4g}", str(row.k)) if first == 0 else ("", "")
+            head = (f"{row.alpha:g}", str(row.k)) if first == 0 else ("", "")
             grid.add_row(*head, str(first + 1), *cells)
     show()
     _print(grid)
