@@ -41,8 +41,7 @@ def accept_probs(p: ArrayLike, q: ArrayLike) -> Probs:
     """min(1, p / q) place by place, in the shape of both; where q = 0 the limit: 1 where p > 0 and 0 where both are."""
     target, draft = _float64(p), _float64(q)
     certain = target >= draft
-    chances: Probs = np.where(target <= 0.0, 0.0, np.where(certain, 1.0, target / np.where(certain, 1.0, draft)))
-    return chances
+    return _float64(np.where(target <= 0.0, 0.0, np.where(certain, 1.0, target / np.where(certain, 1.0, draft))))
 
 
 def accept_prob(p: ArrayLike, q: ArrayLike, token_id: int) -> float:
@@ -189,14 +188,12 @@ class Rule:
 
     def accepted_mass(self, p: Probs, q: Probs) -> Probs:
         """The chance [V] that a tested position comes out as x because x was drafted and accepted."""
-        accepted: Probs = q * self.chances(p, q)
-        return accepted
+        return _float64(q * self.chances(p, q))
 
     def replaced_mass(self, p: Probs, q: Probs) -> Probs:
         """The chance [V] that it comes out as x because another was rejected. Both masses sum to 1; their sum is p
         exactly where the rule keeps the distribution."""
-        replaced: Probs = (1.0 - self.accepted_mass(p, q).sum()) * self.correction(p, q)
-        return replaced
+        return _float64((1.0 - self.accepted_mass(p, q).sum()) * self.correction(p, q))
 
 
 class Exact(Rule):
@@ -224,8 +221,7 @@ class Equality(Rule):
         return draws(p, u)
 
     def replaced_mass(self, p: Probs, q: Probs) -> Probs:
-        replaced: Probs = p * (1.0 - q)
-        return replaced
+        return _float64(p * (1.0 - q))
 
 
 class Greedy(Rule):
@@ -255,8 +251,7 @@ class Typical(Rule):
     def chances(self, p: Probs, q: Probs) -> Probs:
         seen = p[p > 0.0]
         entropy = -float((seen * np.log(seen)).sum())
-        passed: Probs = (p > min(self.EPSILON, self.DELTA * np.exp(-entropy))).astype(np.float64)
-        return passed
+        return _float64((p > min(self.EPSILON, self.DELTA * np.exp(-entropy))).astype(np.float64))
 
     def correction(self, p: Probs, q: Probs) -> Probs:
         return p
@@ -302,5 +297,4 @@ def tempered(probs: ArrayLike, temperature: float) -> Probs:
     """``probs`` [V] at another temperature (above 0): probs^(1/T), normalised."""
     weights = _float64(probs)
     raised = (weights / weights.max()) ** (1.0 / temperature)
-    at_temperature: Probs = raised / raised.sum()
-    return at_temperature
+    return _float64(raised / raised.sum())

@@ -40,13 +40,13 @@ class Drawn(Bordered):
     def render_line(self, y: int) -> Strip:
         width, height = size = self.content_size.width, self.content_size.height
         if self._strips is None or self._drawn_size != size:
-            lines = self.lines(width, height)
-            self._strips = [self._strip(parts, width) for parts in lines]
+            base = self.rich_style
+            self._strips = [
+                strip_of([(text, self._style(name)) for text, name in parts], width, base)
+                for parts in self.lines(width, height)
+            ]
             self._drawn_size = size
         return self._strips[y] if y < len(self._strips) else Strip.blank(width, self.rich_style)
-
-    def _strip(self, parts: list[Part], width: int) -> Strip:
-        return strip_of([(text, self._style(name)) for text, name in parts], width, self.rich_style)
 
     def _style(self, name: str) -> Style:
         return Style.null() if name == "text" else self.painted(f"{self.PREFIX}--{name}")

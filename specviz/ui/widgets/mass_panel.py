@@ -151,7 +151,10 @@ def _said(rows: Sequence[Share], step: int, rule: str, ascii: bool) -> list[str]
     minus, times = ("-", "x") if ascii else ("−", "×")
     accepted, rejected = prob(whole.accepted), prob(1.0 - whole.accepted)
     if step == 0:
-        return ["The target gives each id p, the draft q.", "The draft proposes an id with chance q."]
+        return [
+            "The target gives each id p; the draft proposes it with chance q:",
+            "some too often (q beyond p), and the others too rarely.",
+        ]
     if step == 1:
         if rule == "equality":
             return [
