@@ -44,7 +44,7 @@ LAB_KEYS: tuple[LabKey, ...] = (
     LabKey(("k(-1)", "k(1)"), "K", ("minus", "plus"), ("-", "+")),
     LabKey(("reset",), "start values", ("r",), ("r",)),
     LabKey(("why",), "why lossless", ("w",), ("w",)),
-    LabKey(("back",), "back", ("q",), ("q",), (("escape", "close"),)),
+    LabKey(("back",), "back", ("q",), ("q",), (("escape", "close"), ("l", "close"))),
 )
 PAGE_KEYS: tuple[LabKey, ...] = (
     LabKey(
