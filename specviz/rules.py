@@ -53,7 +53,10 @@ def accept_prob(p: ArrayLike, q: ArrayLike, token_id: int) -> float:
 
 
 def overlap(p: ArrayLike, q: ArrayLike) -> float:
-    """sum_x min(p(x), q(x)) = 1 - TV(p, q): the accept chance of a position, whatever is drawn."""
+    """sum_x min(p(x), q(x)) = sum_x q(x) min(1, p(x) / q(x)): the accept chance of a position, whatever is drawn.
+
+    It is 1 - TV(p, q), for min(a, b) = (a + b - |a - b|) / 2.
+    """
     return min(1.0, float(np.minimum(_float64(p), _float64(q)).sum()))
 
 
@@ -64,6 +67,9 @@ def match(p: ArrayLike, q: ArrayLike) -> float:
 
 def residual(p: ArrayLike, q: ArrayLike) -> tuple[Probs, bool]:
     """max(0, p - q) / sum max(0, p - q), shape [V]: what a rejected position is drawn from.
+
+    A position is rejected with chance 1 - overlap = sum max(0, p - q), so that x comes out with chance
+    min(p, q) + max(0, p - q) = p(x): by acceptance or by this draw.
 
     Where the sum is 0 (p nowhere exceeds q: equal up to rounding) it is p itself, and the second value is True.
     """

@@ -19,7 +19,9 @@ def expected_tokens(alpha: float, k: int) -> float:
     """E[N] = (1 - alpha^(k+1)) / (1 - alpha), k + 1 at alpha = 1: the tokens a round adds on average
     (the paper on the number of generated tokens).
 
-    Computed as the sum 1 + alpha + ... + alpha^k it stands for, which loses no digits near alpha = 1.
+    N > i exactly if the first i tests accept, which has chance alpha^i for i <= k; the mean of a whole number above 0
+    is the sum of P(N > i), i = 0, 1, ..., a geometric sum. Computed as that sum, 1 + alpha + ... + alpha^k, which loses
+    no digits near alpha = 1.
     """
     return 1.0 + _power_sum(_rate(alpha), _whole(k, "k"))
 
@@ -27,7 +29,8 @@ def expected_tokens(alpha: float, k: int) -> float:
 def tokens_distribution(alpha: float, k: int) -> list[float]:
     """P(N = 1), ..., P(N = k+1): alpha^(i-1) (1 - alpha) for i <= k, alpha^k for i = k + 1.
 
-    A geometric distribution capped at k + 1, whose mean is ``expected_tokens``. The list has k + 1 entries.
+    i - 1 tests accept and the next one rejects, or all k accept: a geometric distribution capped at k + 1, whose mean
+    is ``expected_tokens``. The list has k + 1 entries.
     """
     alpha, k = _rate(alpha), _whole(k, "k")
     return [alpha**i * (1.0 - alpha) for i in range(k)] + [alpha**k]
@@ -36,7 +39,8 @@ def tokens_distribution(alpha: float, k: int) -> list[float]:
 def speedup(alpha: float, k: int, c: float) -> float:
     """E[N] c / (c + k): how many times faster than the target alone (the paper on walltime).
 
-    The paper's (1 - alpha^(gamma+1)) / ((1 - alpha)(gamma c + 1)) with its c, the inverse of ours. Below 1 the target
+    A round takes T_p + k T_q and brings E[N] tokens, where the target alone brings one in T_p. The paper's
+    (1 - alpha^(gamma+1)) / ((1 - alpha)(gamma c + 1)) with its c, the inverse of ours. Below 1 the target
     alone is faster. It supposes that verifying k + 1 tokens costs the target no more than one step.
     """
     alpha, k, c = _rate(alpha), _whole(k, "k"), _cost(c)
@@ -60,8 +64,9 @@ def best_k(alpha: float, c: float, limit: int = 32) -> tuple[int, float]:
 def break_even_alpha(k: int, c: float) -> float | None:
     """The alpha that solves E[N](alpha, k) = 1 + k / c, where speculating costs exactly what it brings.
 
-    None where there is none: c < 1 (a draft step is dearer than a target step: no k helps) and k = 0 (nothing is
-    drafted, the speedup is 1 at every alpha). It is 1 / c at k = 1 and grows with k.
+    E[N] = 1 + alpha + ... + alpha^k rises with alpha from 1 to k + 1, so that for c >= 1 there is exactly one. None
+    where there is none: c < 1 (a draft step is dearer than a target step: no k helps) and k = 0 (nothing is drafted,
+    the speedup is 1 at every alpha). It is 1 / c at k = 1 and grows with k.
     """
     k, c = _whole(k, "k"), _cost(c)
     if k == 0 or c < 1.0:
