@@ -1,9 +1,10 @@
 """The formulas of speculative decoding, for independent tests that each accept with the same chance ``alpha``.
 
-Leviathan et al. 2023 (arXiv:2211.17192) write gamma for ``k``, the tokens drafted in a round, and derive everything
-from the acceptance rate alpha = E[sum_x min(p(x), q(x))] (Corollary 3.6). Their c is the cost of one draft step
-divided by the cost of one target step (Definition 3.7). **The c of this package is the inverse**, T_p / T_q: how many
-draft steps fit into one target step. ``math.inf`` stands for a draft that costs nothing.
+Leviathan et al. 2023 (arXiv:2211.17192) write gamma for ``k``, the tokens drafted in a round, and in their analysis
+(section 3) derive everything from the acceptance rate alpha = E[sum_x min(p(x), q(x))]. Their c is the cost of one
+draft step divided by the cost of one target step. **The c of this package is the inverse**, T_p / T_q: how many
+draft steps fit into one target step. ``math.inf`` stands for a draft that costs nothing. ``derivations`` derives each
+formula and checks it with numbers.
 
 Every function is pure and raises ValueError, in a plain sentence, for an alpha outside [0, 1], a k that is no whole
 number from 0 up, or a c that is not above 0.
@@ -15,9 +16,12 @@ from typing import SupportsIndex
 
 
 def expected_tokens(alpha: float, k: int) -> float:
-    """E[N] = (1 - alpha^(k+1)) / (1 - alpha), k + 1 at alpha = 1: the tokens a round adds on average (equation 1).
+    """E[N] = (1 - alpha^(k+1)) / (1 - alpha), k + 1 at alpha = 1: the tokens a round adds on average
+    (the paper on the number of generated tokens).
 
-    Computed as the sum 1 + alpha + ... + alpha^k it stands for, which loses no digits near alpha = 1.
+    N > i exactly if the first i tests accept, which has chance alpha^i for i <= k; the mean of a whole number above 0
+    is the sum of P(N > i), i = 0, 1, ..., a geometric sum. Computed as that sum, 1 + alpha + ... + alpha^k, which loses
+    no digits near alpha = 1.
     """
     return 1.0 + _power_sum(_rate(alpha), _whole(k, "k"))
 
@@ -25,16 +29,18 @@ def expected_tokens(alpha: float, k: int) -> float:
 def tokens_distribution(alpha: float, k: int) -> list[float]:
     """P(N = 1), ..., P(N = k+1): alpha^(i-1) (1 - alpha) for i <= k, alpha^k for i = k + 1.
 
-    The capped geometric distribution of section 3.1, whose mean is equation 1. The list has k + 1 entries.
+    i - 1 tests accept and the next one rejects, or all k accept: a geometric distribution capped at k + 1, whose mean
+    is ``expected_tokens``. The list has k + 1 entries.
     """
     alpha, k = _rate(alpha), _whole(k, "k")
     return [alpha**i * (1.0 - alpha) for i in range(k)] + [alpha**k]
 
 
 def speedup(alpha: float, k: int, c: float) -> float:
-    """E[N] c / (c + k): how many times faster than the target alone (Theorem 3.8).
+    """E[N] c / (c + k): how many times faster than the target alone (the paper on walltime).
 
-    The paper's (1 - alpha^(gamma+1)) / ((1 - alpha)(gamma c + 1)) with its c, the inverse of ours. Below 1 the target
+    A round takes T_p + k T_q and brings E[N] tokens, where the target alone brings one in T_p. The paper's
+    (1 - alpha^(gamma+1)) / ((1 - alpha)(gamma c + 1)) with its c, the inverse of ours. Below 1 the target
     alone is faster. It supposes that verifying k + 1 tokens costs the target no more than one step.
     """
     alpha, k, c = _rate(alpha), _whole(k, "k"), _cost(c)
@@ -44,8 +50,8 @@ def speedup(alpha: float, k: int, c: float) -> float:
 def best_k(alpha: float, c: float, limit: int = 32) -> tuple[int, float]:
     """The k in 0..limit with the largest speedup, the smallest such k on ties, and that speedup.
 
-    0 means: do not speculate. ``limit`` means: the best k is the limit or lies beyond it. The speedup of Theorem 3.8
-    rises from k to k + 1 exactly while alpha^(k+1) (c + k) > E[N](alpha, k), and once it falls it never rises again,
+    0 means: do not speculate. ``limit`` means: the best k is the limit or lies beyond it. The speedup rises
+    from k to k + 1 exactly while alpha^(k+1) (c + k) > E[N](alpha, k), and once it falls it never rises again,
     so the first k that gains nothing is the answer.
     """
     alpha, c, limit = _rate(alpha), _cost(c), _whole(limit, "limit")
@@ -58,8 +64,9 @@ def best_k(alpha: float, c: float, limit: int = 32) -> tuple[int, float]:
 def break_even_alpha(k: int, c: float) -> float | None:
     """The alpha that solves E[N](alpha, k) = 1 + k / c, where speculating costs exactly what it brings.
 
-    None where there is none: c < 1 (a draft step is dearer than a target step: no k helps) and k = 0 (nothing is
-    drafted, the speedup is 1 at every alpha). By Corollary 3.9 it is 1 / c at k = 1; it grows with k.
+    E[N] = 1 + alpha + ... + alpha^k rises with alpha from 1 to k + 1, so that for c >= 1 there is exactly one. None
+    where there is none: c < 1 (a draft step is dearer than a target step: no k helps) and k = 0 (nothing is drafted,
+    the speedup is 1 at every alpha). It is 1 / c at k = 1 and grows with k.
     """
     k, c = _whole(k, "k"), _cost(c)
     if k == 0 or c < 1.0:
@@ -80,14 +87,15 @@ def ceiling(alpha: float, c: float) -> float:
     """max(1, min(c, 1 / (1 - alpha))): a bound no k exceeds at this alpha; 1 where not speculating is best.
 
     E[N] stays below 1 / (1 - alpha), and a round that drafts k tokens costs 1 + k / c, so that even at alpha = 1 the
-    speedup of Theorem 3.8 stays below c.
+    speedup stays below c.
     """
     alpha, c = _rate(alpha), _cost(c)
     return max(1.0, min(c, math.inf if alpha == 1.0 else 1.0 / (1.0 - alpha)))
 
 
 def operations_factor(alpha: float, k: int) -> float:
-    """(1 - alpha)(k + 1) / (1 - alpha^(k+1)): operations spent, as a multiple of the target's alone (Theorem 3.11).
+    """(1 - alpha)(k + 1) / (1 - alpha^(k+1)): operations spent, as a multiple of the target's alone
+    (the paper on the number of arithmetic operations).
 
     The k + 1 scored tokens over the E[N] kept ones, with the draft's own operations left out (the paper's c-hat = 0,
     as in its Table 1).

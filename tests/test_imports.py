@@ -88,6 +88,11 @@ def test_the_decoder_loads_no_screen() -> None:
         ("stats", "--help"),
         ("check", "--help"),
         ("stats", "bundled:demo"),
+        ("theory",),
+        ("theory", "--plot"),
+        ("theory", "--derive"),
+        ("simulate", "--rounds", "10"),
+        ("lab", "bundled:demo"),  # no terminal here: it says so and leaves
         ("replay", "bundled:demo"),  # no terminal here: it says so and leaves
     ],
     ids=" ".join,

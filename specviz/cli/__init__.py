@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from specviz import __version__
+from specviz.cli import maths
 from specviz.cli.bench import BENCH_OPTIONS
-from specviz.cli.console import forgiving_streams, plain_words, say
+from specviz.cli.console import forgiving_streams, plain_words, say, unicode_screen
 from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Whole, options, run_options
 from specviz.config import RunRequest
 from specviz.errors import SpecvizError
@@ -128,6 +129,9 @@ def stats(traces: tuple[str, ...], as_json: bool) -> int:
     return compare(traces, as_json)
 
 
+maths.add_to(specviz)
+
+
 def _given(ctx: click.Context, name: str) -> bool:
     return ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
@@ -142,12 +146,8 @@ def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True
         at=at,
         breakpoints=given["breakpoints"],
         theme=given["theme"],
-        ascii=given["ascii"] or not _unicode(),
+        ascii=given["ascii"] or not unicode_screen(),
     )
-
-
-def _unicode() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "utf32")
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -40,6 +40,11 @@ def speaks_unicode(stream: TextIO) -> bool:
     return True
 
 
+def unicode_screen() -> bool:
+    """Whether an app on stdout can draw more than ASCII."""
+    return (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf16", "utf32")
+
+
 def plain_words(text: str, stream: TextIO) -> str:
     """``text`` in what ``stream`` can write: α, ±, × and dashes become ASCII words where it must be."""
     if speaks_unicode(stream):

@@ -47,6 +47,7 @@ KEYS: tuple[Key, ...] = (
     Key("line(1)", ("down",), "↓", "token below", "Nearest token one line down in the text", "Rounds and tokens"),
     Key("inspect", ("enter",), "enter", "inspect", "All about the chosen token; stays open while you move", "Why"),
     Key("metrics", ("m",), "m", "metrics", "All rates, tokens per round, speed, the tokens that cost most", "Why"),
+    Key("lab", ("l",), "l", "formula lab", "The formulas with sliders, and why nothing is lost", "Why"),
     Key("rejection(1)", ("f",), "f", "next rejection", "Go to the next rejected token", "Find and stop"),
     Key("rejection(-1)", ("F",), "F", "previous rejection", "Go to the rejected token before", "Find and stop"),
     Key(

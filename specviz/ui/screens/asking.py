@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from specviz.breakpoints import Breakpoint
+from specviz.lab import lab_point
 from specviz.ui.screens.breakpoints import BreakpointsScreen
 from specviz.ui.screens.find import FindScreen
 from specviz.ui.screens.go_to import GoToScreen
@@ -23,6 +24,13 @@ class PanelActions(RunActions):
         from specviz.ui.screens.metrics import MetricsScreen
 
         self.app.push_screen(MetricsScreen(self.timeline, ascii=self.options.ascii), self._seek_if_chosen)
+
+    def action_lab(self) -> None:
+        from specviz.ui.screens.lab import LabScreen
+
+        timeline = self.timeline
+        point = lab_point(timeline.rates, timeline.settings, timeline.rounds, (timeline.shown, timeline.row))
+        self.app.push_screen(LabScreen(point, ascii=self.options.ascii))
 
     def action_find(self) -> None:
         timeline = self.timeline

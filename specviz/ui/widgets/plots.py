@@ -7,6 +7,7 @@ shared.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
 from typing import Any, ClassVar
 
@@ -24,10 +25,21 @@ _BRAILLE = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 _ASCII_AXES = str.maketrans("┤├┼│└┘┬┴─", "+++|++++-")
 
 
-def paint(grid: Grid, layers: Sequence[Layer], y_ticks: Mapping[str, float], glyphs: Glyphs) -> list[list[Part]]:
-    """The chart as lines of (text, style) from the top; the style of axes is "axis"."""
+def paint(
+    grid: Grid,
+    layers: Sequence[Layer],
+    y_ticks: Mapping[str, float],
+    glyphs: Glyphs,
+    x_ticks: Mapping[str, int] | None = None,
+) -> list[list[Part]]:
+    """The chart as lines of (text, style) from the top; the style of axes is "axis".
+
+    ``x_ticks`` names rounds of the grid; None: round numbers.
+    """
     label = max(len(text) for text in y_ticks)
-    rows = _frame(grid, label, y_ticks)
+    if x_ticks is None:
+        x_ticks = {str(r): r for r in round_ticks(grid.rounds, grid.columns)}
+    rows = [list(row) for row in _frame(grid, label, tuple(y_ticks.items()), tuple(x_ticks.items()))]
     styles = [["axis"] * len(row) for row in rows]
     for layer in layers:
         for (x, y), sign in _cells(layer):
@@ -39,8 +51,11 @@ def paint(grid: Grid, layers: Sequence[Layer], y_ticks: Mapping[str, float], gly
     return lines
 
 
-def _frame(grid: Grid, label: int, y_ticks: Mapping[str, float]) -> list[list[str]]:
-    """plotext's axes and ticks around an empty canvas: rows of characters from below."""
+@lru_cache(maxsize=16)
+def _frame(
+    grid: Grid, label: int, y_ticks: tuple[tuple[str, float], ...], x_ticks: tuple[tuple[str, int], ...]
+) -> tuple[tuple[str, ...], ...]:
+    """plotext's axes and ticks around an empty canvas: rows of characters from below. Ticks are (label, place)."""
     width, height = grid.columns + label + 1, grid.rows + AXIS_ROWS
     last_x, last_y = grid.columns * DOTS_X - 1, grid.rows * DOTS_Y - 1
     plot: Any = Plot()
@@ -50,14 +65,12 @@ def _frame(grid: Grid, label: int, y_ticks: Mapping[str, float]) -> list[list[st
     plot.yaxes(True, False)
     plot.xlim(0, last_x)
     plot.ylim(0, last_y)
-    plot.yticks([grid.level(value, last_y + 1) for value in y_ticks.values()], list(y_ticks))
-    ticks = round_ticks(grid.rounds, grid.columns)
-    plot.xticks([grid.column(r, last_x + 1) for r in ticks], [str(r) for r in ticks])
+    plot.yticks([grid.level(value, last_y + 1) for _, value in y_ticks], [name for name, _ in y_ticks])
+    plot.xticks([grid.column(r, last_x + 1) for _, r in x_ticks], [name for name, _ in x_ticks])
     plot.scatter([0], [0], marker=" ")  # without a point there are no ticks
     plot.monitor.set_size([width, height])
     plot.monitor.build_plot()
-    rows: list[list[str]] = plot.monitor.matrix.marker
-    return rows
+    return tuple(map(tuple, plot.monitor.matrix.marker))
 
 
 def _cells(layer: Layer) -> Iterator[tuple[tuple[int, int], str]]:

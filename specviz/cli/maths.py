@@ -1,0 +1,76 @@
+"""The commands that need no model: `theory`, `simulate` and `lab`."""
+
+from typing import Any
+
+import click
+
+from specviz.cli.console import unicode_screen
+from specviz.cli.distributions import MOST_IDS, Distribution
+from specviz.cli.lists import NumberList
+from specviz.cli.parameters import Real, Whole
+from specviz.config import MAX_COUNT, MAX_K, MAX_SEED
+
+MOST_K = 1000
+"""Of `theory`, where K costs nothing but a row of P(N = i)."""
+ALPHAS = NumberList(0, 1, step="0.1")
+KS = NumberList(0, MOST_K, whole=True)
+COSTS = NumberList(0, above=True, infinite=True)
+P_HELP = "Of the target: zipf, uniform, peaked, a list of numbers or a file of them."
+Q_HELP = "Of the draft: the same, or equal or disjoint to p."
+RULE_HELP = "exact, equality, greedy, typical, first-free, wrong-q, residual-p or all; repeatable: side by side."
+
+
+def add_to(group: click.Group) -> None:
+    """Make them commands of ``group``."""
+
+    @group.command()
+    @click.option("--alpha", "alphas", type=ALPHAS, default="0.5..0.9", show_default=True, help="Accept chances.")
+    @click.option("--k", "ks", type=KS, default="4,8", show_default=True, help="Tokens drafted in a round.")
+    @click.option("--c", "costs", type=COSTS, default="10", show_default=True, help="T_p / T_q; inf: free drafts.")
+    @click.option("--plot", is_flag=True, help="Draw the speedup over K for each alpha, the best K marked.")
+    @click.option("--derive", is_flag=True, help="Derive the formulas, each with checks at the first alpha, K and c.")
+    @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+    def theory(**given: Any) -> int:
+        """The formulas: tokens a round, speedup, best K, break-even, ceiling.
+
+        Each of alpha, K and c is a number, a list (1,2,4), a range (1..8) or a range with a step (0.5..0.9..0.05).
+        A derivation whose own check fails exits with 3.
+        """
+        from specviz.cli.theory import theory as tabulate
+
+        if given["plot"] and (given["derive"] or given["as_json"]):
+            raise click.UsageError("--plot stands alone: leave --derive and --json away.")
+        return tabulate(**given)
+
+    @group.command()
+    @click.option("--p", type=Distribution(), default="zipf", show_default=True, help=P_HELP)
+    @click.option("--q", type=Distribution(relative=True), default="uniform", show_default=True, help=Q_HELP)
+    @click.option("--mix", type=Real(0, 1), default=0.5, show_default=True, help="Draw q this far towards p.")
+    @click.option("--vocab", type=Whole(1, MOST_IDS), help="Ids.  [default: 100, or as many as numbers are given]")
+    @click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted in a round.")
+    @click.option("--rounds", type=Whole(1, MAX_COUNT), default=10_000, show_default=True, help="Rounds to play.")
+    @click.option("--seed", type=Whole(0, MAX_SEED), default=0, show_default=True, help="Same seed, same rounds.")
+    @click.option("--varying", is_flag=True, help="Rounds differ in difficulty: q = p in the share --mix of them.")
+    @click.option(
+        "--rule", "rules", multiple=True, default=["exact"], metavar="NAME", show_default=True, help=RULE_HELP
+    )
+    @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+    def simulate(rules: tuple[str, ...], **given: Any) -> int:
+        """Rounds on two toy distributions: do the formulas hold, is the text distributed as p?"""
+        from specviz.cli.simulate import rule_names
+        from specviz.cli.simulate import simulate as play
+
+        return play(names=rule_names(rules), **given)
+
+    @group.command()
+    @click.argument("trace", required=False)
+    @click.option("--theme", metavar="NAME", help="dark, light or one of your own.")
+    @click.option("--ascii", is_flag=True, help="Draw with ASCII only.")
+    def lab(trace: str | None, theme: str | None, ascii: bool) -> int:
+        """The formulas to play with: alpha, K and c as sliders, and why the output is the target's.
+
+        With a TRACE (a file, or bundled:demo) it starts from what that run measured.
+        """
+        from specviz.cli.lab import lab as open_lab
+
+        return open_lab(trace, theme=theme, ascii=ascii or not unicode_screen())

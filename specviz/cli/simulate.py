@@ -1,0 +1,240 @@
+"""`specviz simulate`: rounds on a toy pair, counted and compared with the formulas and with p."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import click
+import numpy as np
+from rich.box import ASCII, SIMPLE
+from rich.console import Console
+from rich.progress import Progress, TaskID
+from rich.table import Table
+
+from specviz.cli.console import plain_words, show, speaks_unicode
+from specviz.rules import RULES
+from specviz.simulated import Simulated, at_temperatures, simulated
+from specviz.toy_pair import Probs, toy_pair
+from specviz.ui.glyphs import glyphs
+
+Given = str | tuple[float, ...]
+"""A shape, or probabilities."""
+ALL = "all"
+_BAR = 24
+_SHOW_BAR_AFTER = 0.7
+
+
+def simulate(
+    p: Given,
+    q: Given,
+    vocab: int | None,
+    mix: float,
+    k: int,
+    rounds: int,
+    seed: int,
+    varying: bool,
+    names: Sequence[str],
+    as_json: bool,
+) -> int:
+    """Play and print. Raises click.UsageError where p, q and the rest do not go together."""
+    try:
+        pair = toy_pair(_probs(p), _probs(q), vocab, mix)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if varying and not 0.0 < mix < 1.0:
+        raise click.UsageError("--varying makes the share --mix of the rounds easy: give a --mix between 0 and 1.")
+    with Bar(rounds * len(names)) as bar:
+        runs = [
+            simulated(pair, RULES[name], k=k, rounds=rounds, seed=seed, varying=varying, progress=bar.more)
+            for name in names
+        ]
+    warmer = at_temperatures(pair, k=k, seed=seed)
+    if as_json:
+        told = {
+            "vocab": len(pair.p),
+            "mix": mix,
+            "k": k,
+            "rounds": rounds,
+            "seed": seed,
+            "varying": varying,
+            "rules": [run.as_json() for run in runs],
+            "draft_temperatures": [each.as_json() for each in warmer],
+        }
+        show(json.dumps(told, allow_nan=False))
+        return 0
+    show(f"p {_named(p)}, q {_named(q)}{_mixed(mix, varying)}, V = {len(pair.p)}, K = {k}, R = {rounds}, seed {seed}")
+    show()
+    if len(runs) == 1:
+        _print_one(runs[0], varying)
+        if varying:
+            return 0
+        show()
+        _print_temperatures(warmer)
+    else:
+        _print_side_by_side(runs)
+    return 0
+
+
+def rule_names(given: Sequence[str]) -> tuple[str, ...]:
+    """Rules by name, ``all`` or lists of them, each once. Raises click.UsageError for a name that is none."""
+    names = [name.strip() for item in given for name in item.split(",")]
+    for name in names:
+        if name not in (*RULES, ALL):
+            raise click.UsageError(f"--rule: {name!r} is none of {', '.join(RULES)}, {ALL}.")
+    return tuple(dict.fromkeys(one for name in names for one in (RULES if name == ALL else (name,))))
+
+
+class Bar:
+    """A progress bar on stderr, once it is clear that one is needed and where it can be seen."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self._begun = time.monotonic()
+        self._done = 0
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def more(self, rounds: int) -> None:
+        self._done += rounds
+        if self._bar is None and time.monotonic() - self._begun > _SHOW_BAR_AFTER and sys.stderr.isatty():
+            self._bar = Progress(console=Console(file=sys.stderr), transient=True)
+            self._task = self._bar.add_task("rounds", total=self.total)
+            self._bar.start()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done)
+
+
+def _probs(given: Given) -> str | Probs:
+    return given if isinstance(given, str) else np.array(given)
+
+
+def _named(given: Given) -> str:
+    return given if isinstance(given, str) else "as given"
+
+
+def _mixed(mix: float, varying: bool) -> str:
+    if varying:
+        return f" in {1 - mix:.0%} of the rounds and p itself in {mix:.0%}"
+    return f" mixed with {mix:.0%} of p" if mix else ""
+
+
+def _print_one(run: Simulated, varying: bool) -> None:
+    out = run.outcome
+    show(f"rule {run.rule.name}: {run.rule.words}")
+    show(f"In theory it {'keeps' if run.rule.keeps else 'does not keep'} the distribution p.")
+    show()
+    over = " over tested positions" if varying else ""
+    show(f"  sum min(p, q)    {_rate(out.alpha_overlap)}{over}")
+    show(f"  1 - TV(p, q)     {_rate(out.alpha_distance)}{over}")
+    if run.rule.name != "exact":
+        show(f"  accept chance    {_rate(out.alpha_chance)}  of this rule")
+    ends = out.alpha_tested_ci
+    interval = f"  95 % [{_rate(ends[0])} {_rate(ends[1])}]" if ends else ""
+    show(f"  accepted/tested  {_rate(out.alpha_tested)}{interval}{'' if out.z is None else f'  z {out.z:+.2f}'}")
+    show()
+    error = "" if out.tokens_per_round_se is None else f" ± {out.tokens_per_round_se:.4f}"
+    show(f"  tokens/round     {out.tokens_per_round:.4f}{error} (standard error)")
+    show(f"  expected         {out.mean_tokens:.4f}  in closed form")
+    if out.formula is not None:
+        off = run.formula_off
+        apart = "" if off is None else f"  {off:+.1f} standard errors from tokens/round"
+        show(f"  formula          {out.formula:.4f}  E[N] at the accept chance{apart}")
+    if varying:
+        show("  Difficulty differs between rounds, and easy rounds add more tests to α: the formula sits above.")
+    show()
+    _print_histogram(run)
+    fit = run.fit
+    show()
+    show(f"  {out.tokens} tokens against p: {run.chi_square_words}")
+    show(f"  total variation to p {fit.total_variation:.4f}, of which chance alone makes about {fit.noise:.4f}")
+    show(f"  total variation in closed form {run.exact_distance:.4f}")
+
+
+def _print_histogram(run: Simulated) -> None:
+    out = run.outcome
+    bars = glyphs(not speaks_unicode(sys.stdout))
+    most = max(1, int(out.lengths.max()))
+    table = _grid("  N", "rounds", "expected", "", right=3)
+    for n, expected in enumerate(run.expected_lengths, 1):
+        seen = int(out.lengths[n])
+        table.add_row(str(n), str(seen), f"{expected:.1f}", bars.full * round(_BAR * seen / most))
+    _print(table)
+    if run.rule.free or run.varying:
+        show("  (expected: P(N = i) at one accept chance for every test, which is not so here)")
+
+
+def _print_temperatures(rows: Sequence[Any]) -> None:
+    show("The draft at another temperature than the target, tested with the q it was sampled from (exact):")
+    table = _grid("  T of q", "sum min(p, q)", "accepted/tested", "tokens/round", "E[N]", "chi-square p")
+    for row in rows:
+        out = row.run.outcome
+        table.add_row(
+            f"{row.temperature:g}",
+            _rate(out.alpha_overlap),
+            _rate(out.alpha_tested),
+            f"{out.tokens_per_round:.3f}",
+            f"{out.mean_tokens:.3f}",
+            _p_value(row.run.fit.p_value),
+        )
+    _print(table)
+    show("Acceptance changes, the distribution of the text does not.")
+
+
+def _print_side_by_side(runs: Sequence[Simulated]) -> None:
+    table = _grid("rule", "keeps", "chance", "tested", "tokens/round", "TV exact", "TV", "chi-square", "p")
+    table.columns[0].justify = "left"
+    for run in runs:
+        out, fit = run.outcome, run.fit
+        error = "" if out.tokens_per_round_se is None else f" ±{out.tokens_per_round_se:.3f}"
+        table.add_row(
+            run.rule.name,
+            "yes" if run.rule.keeps else "no",
+            _rate(out.alpha_chance),
+            _rate(out.alpha_tested),
+            plain_words(f"{out.tokens_per_round:.3f}{error}", sys.stdout),
+            f"{run.exact_distance:.4f}",
+            f"{fit.total_variation:.4f}",
+            "infinite" if fit.statistic is None else f"{fit.statistic:.0f}/{fit.dof}",
+            _p_value(fit.p_value),
+        )
+    _print(table)
+    show("keeps: the distribution p, in theory, for every p and q.  chance: of a tested token, exact.")
+    show("TV: total variation of the tokens to p, in closed form and counted.  chi-square/degrees of freedom.")
+    show()
+    for run in runs:
+        show(f"{run.rule.name:<11} {run.rule.words}")
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _p_value(value: float) -> str:
+    if value < 1e-300:
+        return "<1e-300"
+    return f"{value:.4f}" if value >= 1e-3 else f"{value:.0e}"
+
+
+def _grid(*titles: str, right: int | None = None) -> Table:
+    table = Table(box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False, padding=0)
+    for place, title in enumerate(titles):
+        table.add_column(
+            plain_words(title, sys.stdout),
+            justify="right" if right is None or place < right else "left",
+            no_wrap=True,
+        )
+    return table
+
+
+def _print(table: Table) -> None:
+    Console(file=sys.stdout, no_color=True, highlight=False).print(table)

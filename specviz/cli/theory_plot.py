@@ -1,0 +1,60 @@
+"""`specviz theory --plot`: speedup over K for each α, in the terminal."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from specviz import theory
+from specviz.cli.console import colours, plain_words, show, speaks_unicode
+from specviz.theory_table import EDGE, in_words
+from specviz.ui.glyphs import glyphs
+from specviz.ui.widgets.chart import Layer
+from specviz.ui.widgets.k_chart import curve, k_grid, k_ticks, level_line, scale, sign, y_ticks
+
+LETTERS = "abcdefghi"
+MOST_CHARTS = 4
+STYLES = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta", "bright_yellow")
+_WIDEST, _ROWS = 100, 14
+
+
+def plot(alphas: Sequence[float], costs: Sequence[float]) -> None:
+    """A chart for each c. A letter marks the best K of a curve."""
+    if len(alphas) > len(LETTERS) or len(costs) > MOST_CHARTS:
+        raise click.UsageError(
+            f"--plot draws at most {len(LETTERS)} values of --alpha and {MOST_CHARTS} of --c. Shorten a list."
+        )
+    for place, c in enumerate(costs):
+        if place:
+            show()
+        _chart(alphas, c)
+
+
+def _chart(alphas: Sequence[float], c: float) -> None:
+    from specviz.ui.widgets.plots import paint
+
+    signs = glyphs(not speaks_unicode(sys.stdout))
+    curves = [[theory.speedup(alpha, k, c) for k in range(EDGE + 1)] for alpha in alphas]
+    best = [theory.best_k(alpha, c, EDGE) for alpha in alphas]
+    high = scale(max(1.2, *(max(values) for values in curves)))
+    ticks = y_ticks(0.0, high, _ROWS)
+    columns = max(20, min(_WIDEST, shutil.get_terminal_size().columns) - 3 - max(map(len, ticks)))
+    grid = k_grid(columns, _ROWS, 0.0, high)
+    layers: list[Layer] = [level_line(grid, "axis", 1.0, signs.dash)]
+    for name, values in zip(LETTERS, curves, strict=False):
+        layers.append(curve(grid, name, values, signs, ascii_marker="."))
+    layers += [sign(grid, name, name, k, speed) for name, (k, speed) in zip(LETTERS, best, strict=False)]
+    painter = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
+    show(f"speedup over K, c = {c:g} (below 1 the target alone is faster; a letter marks the best K)")
+    for line in paint(grid, layers, ticks, signs, k_ticks(columns)):
+        painter.print(Text.assemble(*((text, _style(name)) for text, name in line)), soft_wrap=True)
+    for name, alpha, (k, speed) in zip(LETTERS, alphas, best, strict=False):
+        told = f"α = {alpha:g}: best K {in_words(k)}, {speed:.2f}×"
+        painter.print(Text.assemble((f"  {name}  ", _style(name)), plain_words(told, sys.stdout)), soft_wrap=True)
+
+
+def _style(name: str) -> str:
+    return STYLES[LETTERS.index(name)] if name in LETTERS else "dim"

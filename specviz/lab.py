@@ -1,0 +1,195 @@
+"""The formula lab without a screen: what a run measured, what is chosen, and the formulas written out."""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from specviz import theory
+from specviz.estimates import Interval
+from specviz.events import Drafted, Round, Settings
+from specviz.rates import Rates
+from specviz.theory_table import EDGE, Row, in_words, row
+
+Name = Literal["alpha", "k", "c"]
+NAMES: tuple[Name, ...] = ("alpha", "k", "c")
+STOPS: Mapping[Name, tuple[float, ...]] = {
+    "alpha": tuple(i / 100 for i in range(101)),
+    "k": tuple(range(EDGE + 1)),
+    "c": (
+        *(i / 10 for i in range(1, 20)),
+        *(i / 4 for i in range(8, 20)),
+        *(i / 2 for i in range(10, 20)),
+        *range(10, 20),
+        *range(20, 50, 2),
+        *range(50, 100, 10),
+        *range(100, 500, 50),
+        500,
+        1000,
+        math.inf,
+    ),
+}
+"""What a slider stops at. A measured value may lie between two stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tested position of a run: its round, its row (0-based) and what was tested."""
+
+    round: int
+    row: int
+    drafted: Drafted
+
+
+@dataclass(frozen=True, slots=True)
+class LabPoint:
+    """What a run measured. ``c`` is infinite for drafts that cost nothing, None where it was not timed.
+
+    ``tokens_per_round_se`` is a standard error. ``histogram`` counts rounds by their tokens. ``places`` are the tested
+    positions, ``at`` the index of the one to look at first.
+    """
+
+    k: int
+    alpha: float | None = None
+    alpha_ci: Interval | None = None
+    c: float | None = None
+    tokens_per_round: float | None = None
+    tokens_per_round_se: float | None = None
+    histogram: Mapping[int, int] = field(default_factory=dict)
+    rule: str = "exact"
+    places: tuple[Place, ...] = ()
+    at: int = 0
+
+    @property
+    def tokens_ci(self) -> Interval | None:
+        """Mean ± 1.96 standard errors."""
+        if self.tokens_per_round is None or self.tokens_per_round_se is None:
+            return None
+        half = 1.96 * self.tokens_per_round_se
+        return self.tokens_per_round - half, self.tokens_per_round + half
+
+
+def lab_point(
+    rates: Rates, settings: Settings | None, rounds: Sequence[Round], at: tuple[int, int] | None = None
+) -> LabPoint | None:
+    """The measured point of ``rates``; ``rounds`` are all of the run, ``settings`` those of the last one counted.
+
+    ``at`` is (round, row) of a token: the page of a position opens on it, or on the tested one before it. None without
+    a round.
+    """
+    if settings is None or not rates.rounds:
+        return None
+    places = tuple(
+        Place(round.index, number, drafted)
+        for round in rounds[rates.first - 1 : rates.last]
+        for number, drafted in enumerate(round.drafted)
+        if drafted.verdict in ("accepted", "rejected")
+    )
+    before = bisect_right([(place.round, place.row) for place in places], at) if at else len(places)
+    return LabPoint(
+        k=settings.k,
+        alpha=rates.alpha_tested,
+        alpha_ci=rates.alpha_tested_ci,
+        c=math.inf if settings.drafter == "ngram" else rates.c,
+        tokens_per_round=rates.tokens_per_round,
+        tokens_per_round_se=rates.tokens_per_round_se,
+        histogram=rates.histogram,
+        rule=settings.rule,
+        places=places,
+        at=max(0, before - 1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Where the three sliders stand."""
+
+    alpha: float = 0.8
+    k: int = 4
+    c: float = 10.0
+
+    def moved(self, name: Name, steps: int) -> "Choice":
+        """The slider of ``name`` moved by so many stops, from between two stops to the next one that way."""
+        stops, value = STOPS[name], getattr(self, name)
+        index = bisect_right(stops, value) + steps - 1 if steps > 0 else bisect_left(stops, value) + steps
+        return self.at(name, stops[max(0, min(index, len(stops) - 1))])
+
+    def slid(self, name: Name, share: float) -> "Choice":
+        """The slider of ``name`` at the stop nearest to ``share`` (0 to 1) of its way."""
+        stops = STOPS[name]
+        return self.at(name, stops[round(max(0.0, min(1.0, share)) * (len(stops) - 1))])
+
+    def at(self, name: Name, value: float) -> "Choice":
+        match name:
+            case "alpha":
+                return replace(self, alpha=float(value))
+            case "k":
+                return replace(self, k=int(value))
+            case "c":
+                return replace(self, c=float(value))
+
+    def share(self, name: Name) -> float:
+        return share(name, getattr(self, name))
+
+    @property
+    def row(self) -> Row:
+        return row(self.alpha, self.k, self.c)
+
+
+def share(name: Name, value: float) -> float:
+    """How far along its slider a value stands, 0 to 1, between two stops in proportion."""
+    stops = STOPS[name]
+    above = bisect_left(stops, value)
+    if above == 0:
+        return 0.0
+    if above == len(stops):
+        return 1.0
+    low, high = stops[above - 1], stops[above]
+    part = 1.0 if value == high else 0.0 if math.isinf(high) else (value - low) / (high - low)
+    return (above - 1 + part) / (len(stops) - 1)
+
+
+def begin(point: LabPoint | None) -> Choice:
+    """The measured values where there are any, else ones to play with."""
+    choice = Choice()
+    if point is None:
+        return choice
+    return Choice(
+        alpha=choice.alpha if point.alpha is None else point.alpha,
+        k=min(point.k, EDGE),
+        c=choice.c if point.c is None else point.c,
+    )
+
+
+def token_curve(alpha: float) -> tuple[float, ...]:
+    """E[N] at K = 0, ..., 32."""
+    return tuple(theory.expected_tokens(alpha, k) for k in range(EDGE + 1))
+
+
+def speed_curve(alpha: float, c: float) -> tuple[float, ...]:
+    """The model's speedup at K = 0, ..., 32."""
+    return tuple(theory.speedup(alpha, k, c) for k in range(EDGE + 1))
+
+
+def cost(c: float) -> str:
+    """c in three figures or a whole number; ``inf``."""
+    return f"{c:.3g}" if c < 99.95 or math.isinf(c) else f"{c:.0f}"
+
+
+def written(chosen: Row) -> tuple[tuple[str, str], ...]:
+    """(formula, formula with the numbers put in and its value), in the order of the notes."""
+    alpha, k, c = f"{chosen.alpha:.3f}".removeprefix("0"), chosen.k, cost(chosen.c)
+    tokens, speed = f"{chosen.expected_tokens:.2f}", f"{chosen.speedup:.2f}×"
+    closed = f"(1 − {alpha}^{k + 1})/(1 − {alpha})" if chosen.alpha < 1 else f"{k} + 1"
+    even = chosen.break_even_alpha
+    hopeless = "none: nothing is drafted" if k == 0 else "none: c < 1, no K helps"
+    break_even = hopeless if even is None else f"{f'{even:.3f}'.removeprefix('0')} at K {k}"
+    best = "K 0: do not speculate" if chosen.best_k == 0 else f"K {in_words(chosen.best_k)}: {chosen.best_speedup:.2f}×"
+    return (
+        ("E[N] = (1 − α^(K+1))/(1 − α)", f"{closed} = {tokens}"),
+        ("speedup = E[N]·c/(c + K)", f"{tokens}·{c}/({c} + {k}) = {speed}" if c != "inf" else f"E[N] = {speed}"),
+        ("best K = argmax speedup", best),
+        ("break-even: E[N] = 1 + K/c", break_even),
+        ("ceiling = max(1, min(c, 1/(1 − α)))", f"{chosen.ceiling:.2f}×"),
+    )

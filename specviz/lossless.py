@@ -1,0 +1,97 @@
+"""Why the output is p, in numbers: what each id of a position gets by acceptance and what by resampling.
+
+Of a recorded position the most probable ids of p, q and the residual are known, and over all ids the accept chance.
+That is enough for exact rows of the ids known on both sides, and one exact row for all others together.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from specviz import rules
+from specviz.events import Drafted, Top
+
+TOP = 10
+"""Entries of a full list of a trace; a shorter one holds every id with a probability."""
+KEEPING = ("exact", "equality")
+TOY_P = (0.40, 0.25, 0.15, 0.10, 0.06, 0.04)
+TOY_Q = (0.20, 0.35, 0.05, 0.20, 0.06, 0.14)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One id of a position, or (``bytes`` None) all that have no row of their own.
+
+    ``accepted``: its chance to be drafted and accepted. ``resampled``: to come out after a rejection. Together: ``p``.
+    """
+
+    id: int | None
+    bytes: bytes | None
+    p: float
+    q: float
+    accepted: float
+
+    @property
+    def resampled(self) -> float:
+        return max(0.0, self.p - self.accepted)
+
+
+def shares(drafted: Drafted, rule: str = "exact") -> tuple[Share, ...]:
+    """Rows of the ids of a tested position whose p and q are both known, most of p first, then all others."""
+    names = {c.id: c.bytes for top in (drafted.p_top, drafted.q_top) for c in top} | {drafted.id: drafted.bytes}
+    rows = [
+        Share(id, names[id], p, q, min(p, q) if rule == "exact" else p * q) for id, (p, q) in _known(drafted).items()
+    ]
+    rows.sort(key=lambda row: (-row.p, -row.q, row.id))
+    total = drafted.overlap if rule == "exact" else drafted.match
+    return (*rows, _others(rows, total))
+
+
+def toy_shares() -> tuple[Share, ...]:
+    """A pair to look at where there is no run: six ids, α = 0.7."""
+    chances = rules.accept_probs(TOY_P, TOY_Q)
+    rows = zip(TOY_P, TOY_Q, chances, strict=True)
+    return tuple(Share(i, bytes([97 + i]), p, q, float(q * chance)) for i, (p, q, chance) in enumerate(rows))
+
+
+def condensed(rows: Sequence[Share], most: int) -> tuple[Share, ...]:
+    """At most ``most`` rows: the last of them stands for all that have none."""
+    if len(rows) <= most:
+        return tuple(rows)
+    kept, rest = rows[: max(0, most - 1)], rows[max(0, most - 1) :]
+    return (
+        *kept,
+        Share(None, None, sum(r.p for r in rest), sum(r.q for r in rest), sum(r.accepted for r in rest)),
+    )
+
+
+def total(rows: Sequence[Share]) -> Share:
+    return Share(None, None, sum(r.p for r in rows), sum(r.q for r in rows), sum(r.accepted for r in rows))
+
+
+def _known(drafted: Drafted) -> dict[int, tuple[float, float]]:
+    """(p, q) of the ids of which both can be told."""
+    p_of, q_of, left = (_probs(top) for top in (drafted.p_top, drafted.q_top, drafted.residual_top))
+    rejected = 1.0 - drafted.overlap
+    pairs = {drafted.id: (drafted.p, drafted.q)}
+    for id in p_of.keys() | q_of.keys():
+        p, q = p_of.get(id), q_of.get(id)
+        if p is None and len(drafted.p_top) < TOP:
+            p = 0.0
+        if q is None and len(drafted.q_top) < TOP:
+            q = 0.0
+        if q is None and p is not None and id in left and rejected > 0.0:
+            q = max(0.0, p - rejected * left[id])
+        if p is not None and q is not None:
+            pairs.setdefault(id, (p, q))
+    return pairs
+
+
+def _probs(top: Top) -> Mapping[int, float]:
+    return {candidate.id: candidate.prob for candidate in top}
+
+
+def _others(rows: Sequence[Share], accepted: float) -> Share:
+    """What is left of p, q and the accepted mass; list entries are rounded, hence the limits."""
+    p = max(0.0, 1.0 - sum(row.p for row in rows))
+    q = max(0.0, 1.0 - sum(row.q for row in rows))
+    return Share(None, None, p, q, max(0.0, min(p, q, accepted - sum(row.accepted for row in rows))))

@@ -1,0 +1,123 @@
+"""A simulation with what it is compared to: the formulas, and p."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from specviz.goodness import Fit, chi_square, total_variation
+from specviz.rules import RULES, Rule, tempered
+from specviz.simulation import Outcome, simulate
+from specviz.theory import tokens_distribution
+from specviz.toy_pair import ToyPair
+
+TEMPERATURES = (0.25, 0.5, 0.7, 1.0, 1.5, 2.0)
+FEW = 10_000
+"""Rounds for each of ``TEMPERATURES``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulated:
+    """``fit``: all tokens against p. ``exact_distance``: total variation to p of what the rule emits, exactly."""
+
+    rule: Rule
+    varying: bool
+    outcome: Outcome
+    fit: Fit
+    exact_distance: float
+
+    @property
+    def expected_lengths(self) -> list[float]:
+        """Rounds with N = 1, ..., K + 1 tokens, expected by P(N = i) at the exact accept chance (1 without a test)."""
+        out = self.outcome
+        alpha = 1.0 if out.alpha_chance is None else min(1.0, out.alpha_chance)
+        return [out.rounds * chance for chance in tokens_distribution(alpha, out.k)]
+
+    @property
+    def formula_off(self) -> float | None:
+        """How far the formula stands above tokens/round, in standard errors; None where there is no error."""
+        out = self.outcome
+        if out.formula is None or not out.tokens_per_round_se:
+            return None
+        return (out.formula - out.tokens_per_round) / out.tokens_per_round_se
+
+    @property
+    def chi_square_words(self) -> str:
+        if self.fit.statistic is None:
+            return "an id came out that p never gives (chi-square is infinite, p = 0)"
+        return f"chi-square {self.fit.statistic:.1f}, {self.fit.dof} degrees of freedom, p = {self.fit.p_value:.3g}"
+
+    def as_json(self) -> dict[str, Any]:
+        out = self.outcome
+        return {
+            "rule": self.rule.name,
+            "keeps_distribution": self.rule.keeps,
+            "words": self.rule.words,
+            "alpha": {
+                "sum_min": out.alpha_overlap,
+                "one_minus_tv": out.alpha_distance,
+                "accept_chance": out.alpha_chance,
+                "accepted_over_tested": out.alpha_tested,
+                "ci95": None if out.alpha_tested_ci is None else list(out.alpha_tested_ci),
+                "z": out.z,
+            },
+            "accepted": out.accepted,
+            "tested": out.tested,
+            "tokens": out.tokens,
+            "tokens_per_round": {"mean": out.tokens_per_round, "se": out.tokens_per_round_se},
+            "expected_tokens_per_round": out.mean_tokens,
+            "formula": out.formula,
+            "formula_off_by_se": self.formula_off,
+            "histogram_n": {str(n): int(count) for n, count in enumerate(out.lengths[1:], 1)},
+            "expected_histogram_n": {str(n): count for n, count in enumerate(self.expected_lengths, 1)},
+            "total_variation": self.fit.total_variation,
+            "total_variation_by_chance": self.fit.noise,
+            "total_variation_exact": self.exact_distance,
+            "chi_square": {"statistic": self.fit.statistic, "dof": self.fit.dof, "p_value": self.fit.p_value},
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtTemperature:
+    """The exact rule with a draft at ``temperature``, the target at 1."""
+
+    temperature: float
+    run: Simulated
+
+    def as_json(self) -> dict[str, Any]:
+        out = self.run.outcome
+        return {
+            "temperature": self.temperature,
+            "sum_min": out.alpha_overlap,
+            "accepted_over_tested": out.alpha_tested,
+            "tokens_per_round": out.tokens_per_round,
+            "expected_tokens_per_round": out.mean_tokens,
+            "p_value": self.run.fit.p_value,
+        }
+
+
+def simulated(
+    pair: ToyPair,
+    rule: Rule,
+    *,
+    k: int,
+    rounds: int,
+    seed: int = 0,
+    varying: bool = False,
+    progress: Callable[[int], None] = lambda rounds: None,
+) -> Simulated:
+    """``simulate``, and its output against p."""
+    outcome = simulate(pair, rule, k=k, rounds=rounds, seed=seed, varying=varying, progress=progress)
+    fit = chi_square(outcome.emitted, pair.p)
+    assert fit is not None, "a round emits at least one token"
+    return Simulated(rule, varying, outcome, fit, total_variation(outcome.distribution, pair.p))
+
+
+def at_temperatures(pair: ToyPair, *, k: int, seed: int = 0) -> list[AtTemperature]:
+    """What a draft temperature of its own does to acceptance under the exact rule, and not to the text."""
+    return [
+        AtTemperature(
+            temperature,
+            simulated(ToyPair(pair.p, tempered(pair.q, temperature)), RULES["exact"], k=k, rounds=FEW, seed=seed),
+        )
+        for temperature in TEMPERATURES
+    ]

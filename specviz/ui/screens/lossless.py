@@ -1,0 +1,91 @@
+"""Why the output is p: one position, its accepted and its resampled mass, put together bar by bar."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from specviz.lab import LabPoint
+from specviz.lossless import KEEPING, Share, condensed, shares, toy_shares
+from specviz.ui.lab_keys import PAGE_KEYS, bindings
+from specviz.ui.parts import KeyBar, StatusLine
+from specviz.ui.status import Field
+from specviz.ui.widgets.mass_panel import STAGES, MassPanel
+
+
+class LosslessScreen(Screen[None]):
+    """Steps through a tested position of the run, or of a toy pair where there is none to show."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PAGE_KEYS)
+    AUTO_FOCUS = ""
+    DEFAULT_CSS = """
+    LosslessScreen {
+        layout: vertical; background: $background; color: $foreground;
+        #mass-title { background: $panel; }
+        #mass-keys { background: $panel; }
+    }
+    """
+
+    def __init__(self, point: LabPoint | None, *, ascii: bool) -> None:
+        super().__init__()
+        self.point = point if point is not None and point.places and point.rule in KEEPING else None
+        self.place = self.point.at if self.point else 0
+        self.step = 0
+        self._ran = point
+        self._title = StatusLine(id="mass-title", ascii=ascii)
+        self._mass = MassPanel(id="mass", ascii=ascii)
+        self._keys = KeyBar(id="mass-keys", ascii=ascii)
+
+    def compose(self) -> ComposeResult:
+        yield self._title
+        yield self._mass
+        yield self._keys
+
+    def on_mount(self) -> None:
+        self._update()
+
+    @property
+    def rows(self) -> tuple[Share, ...]:
+        """The ids shown: all there are."""
+        if self.point is None:
+            return toy_shares()
+        return condensed(shares(self.point.places[self.place].drafted, self.point.rule), 13)
+
+    @property
+    def last_step(self) -> int:
+        """p and q, what is accepted, what is resampled, then a bar at a time."""
+        return STAGES + len(self.rows) - 1
+
+    def _update(self) -> None:
+        self._title.show([Field(("why lossless",), 0, "strong"), Field((self._where(),), 1, "quiet")])
+        drafted = self.point.places[self.place].drafted.id if self.point else None
+        self._mass.show(self.rows, self.step, drafted, self.point.rule if self.point else "exact")
+        can = {
+            "step(1)": self.step < self.last_step,
+            "step(-1)": self.step > 0,
+            "place(1)": self.point is not None and self.place + 1 < len(self.point.places),
+            "place(-1)": self.point is not None and self.place > 0,
+        }
+        self._keys.show([(key, tuple(can.get(action, True) for action in key.actions)) for key in PAGE_KEYS])
+
+    def _where(self) -> str:
+        if self.point:
+            place, places = self.point.places[self.place], len(self.point.places)
+            return f"round {place.round}, draft {place.row + 1}   tested position {self.place + 1} of {places}"
+        if self._ran is not None and self._ran.rule not in KEEPING:
+            return f"the rule {self._ran.rule} does not keep p; this is a toy pair under the exact rule"
+        return "a toy pair of six ids"
+
+    def action_step(self, steps: int) -> None:
+        self.step = max(0, min(self.step + steps, self.last_step))
+        self._update()
+
+    def action_place(self, steps: int) -> None:
+        if self.point:
+            self.place = max(0, min(self.place + steps, len(self.point.places) - 1))
+            self.step = min(self.step, self.last_step)
+            self._update()
+
+    def action_back(self) -> None:
+        self.dismiss()

@@ -1,0 +1,67 @@
+"""Charts with K = 0, ..., 32 along x: scales, ticks and layers, pure."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from specviz.theory_table import EDGE
+from specviz.ui.glyphs import Glyphs
+from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer
+
+_STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
+_EVERY = {40: 4, 0: 8}
+"""Ks between two ticks, by the columns there are at least."""
+
+
+def k_grid(columns: int, rows: int, low: float, high: float) -> Grid:
+    return Grid(columns, rows, EDGE + 1, low, high)
+
+
+def k_ticks(columns: int) -> Mapping[str, int]:
+    """Where K = 0, 4, 8, ... stand on a ``k_grid``."""
+    step = next(step for least, step in _EVERY.items() if columns >= least)
+    return {str(k): k + 1 for k in range(0, EDGE + 1, step)}
+
+
+def scale(largest: float, low: float = 0.0) -> float:
+    """The end of a y axis that begins at ``low``: a round number at or above ``largest``, so that it moves rarely."""
+    power = 10.0 ** math.floor(math.log10(max(largest, low + 0.5)))
+    return next(top for top in (*(power * step for step in _STEPS), power * 10) if top >= largest and top > low)
+
+
+def y_ticks(low: float, high: float, rows: int) -> dict[str, float]:
+    """Labels of one width: both ends, and whole numbers between them where there are rows for them."""
+    step = max(1, math.ceil(2 * (high - low) / rows))
+    between = [value for value in range(math.floor(low) + step, math.ceil(high), step) if high - value >= step / 2]
+    values = [low, *between, high]
+    labels = [f"{value:.3g}" for value in values]
+    width = max(map(len, labels))
+    return {label.rjust(width): value for label, value in zip(labels, values, strict=True)}
+
+
+def curve(grid: Grid, style: str, values: Sequence[float], glyphs: Glyphs, *, ascii_marker: str | None = None) -> Layer:
+    """A line through values at K = 0, 1, ...: braille dots, in ASCII whole cells."""
+    dots = grid.line(values, ())
+    if not glyphs.ascii:
+        return Layer(style, "braille", dots, fine=True)
+    cells = sorted({(x // DOTS_X, y // DOTS_Y) for x, y in dots})
+    return Layer(style, ascii_marker or glyphs.line, cells)
+
+
+def level_line(grid: Grid, style: str, value: float, marker: str) -> Layer:
+    """A line across the chart; nothing where the value is off the scale."""
+    if not grid.low <= value <= grid.high:
+        return Layer(style, marker, [])
+    y = grid.level(value, grid.rows)
+    return Layer(style, marker, [(x, y) for x in range(grid.columns)])
+
+
+def sign(grid: Grid, style: str, marker: str, k: int, value: float, *, above: int = 0) -> Layer:
+    """One cell at (k, value), or so many cells above it."""
+    y = min(grid.rows - 1, grid.level(value, grid.rows) + above)
+    return Layer(style, marker, [(grid.column(k + 1, grid.columns), y)])
+
+
+def upright(grid: Grid, style: str, marker: str, k: int, low: float, high: float) -> Layer:
+    """The cells of column ``k`` between two values."""
+    x = grid.column(k + 1, grid.columns)
+    return Layer(style, marker, [(x, y) for y in range(grid.level(low, grid.rows), grid.level(high, grid.rows) + 1)])

@@ -1,0 +1,339 @@
+"""`specviz theory` and `specviz simulate` through the command line."""
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specviz.cli import main
+from specviz.cli import simulate as simulate_module
+from tests.cli.conftest import Specviz
+
+
+def told(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    assert main(args) == 0
+    return capsys.readouterr().out
+
+
+def read(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
+    out = told(capsys, *args, "--json")
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    found: dict[str, Any] = json.loads(out, parse_constant=refuse)
+    return found
+
+
+def refused(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    assert main(args) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("specviz: ")
+    assert "Traceback" not in err
+    return err
+
+
+# -- theory
+
+
+@pytest.mark.parametrize(
+    ("alpha", "k", "digits"),
+    [
+        ("0.5", "4", "1.94"),
+        ("0.6", "4", "2.31"),
+        ("0.7", "4", "2.77"),
+        ("0.8", "4", "3.36"),
+        ("0.9", "4", "4.10"),
+        ("0.5", "8", "1.996"),
+        ("0.6", "8", "2.47"),
+        ("0.7", "8", "3.20"),
+        ("0.8", "8", "4.33"),
+        ("0.9", "8", "6.13"),
+    ],
+)
+def test_expected_tokens_to_the_printed_digits(
+    capsys: pytest.CaptureFixture[str], alpha: str, k: str, digits: str
+) -> None:
+    [row] = read(capsys, "theory", "--alpha", alpha, "--k", k)["rows"]
+    assert f"{row['expected_tokens']:.{len(digits) - 2}f}" == digits
+
+
+@pytest.mark.parametrize(
+    ("alpha", "c", "k", "digits"),
+    [
+        (".8", "10", "4", "2.40"),
+        (".8", "10", "8", "2.40"),
+        (".9", "10", "8", "3.40"),
+        (".6", "10", "4", "1.65"),
+        (".8", "5", "4", "1.87"),
+        (".7", "8", "4", "1.85"),
+        (".7", "8", "8", "1.60"),
+        (".8", "10", "16", "1.88"),
+    ],
+)
+def test_speedups_to_the_printed_digits(
+    capsys: pytest.CaptureFixture[str], alpha: str, c: str, k: str, digits: str
+) -> None:
+    args = ("theory", "--alpha", alpha, "--k", k, "--c", c)
+    assert f"{read(capsys, *args)['rows'][0]['speedup']:.2f}" == digits
+    assert digits in told(capsys, *args)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "k", "operations", "speed"),
+    [
+        (".6", "2", "1.53", "1.96"),
+        (".7", "3", "1.58", "2.53"),
+        (".8", "2", "1.23", "2.44"),
+        (".8", "5", "1.63", "3.69"),
+        (".9", "2", "1.11", "2.71"),
+        (".9", "10", "1.60", "6.86"),
+    ],
+)
+def test_table_1_with_free_drafts(
+    capsys: pytest.CaptureFixture[str], alpha: str, k: str, operations: str, speed: str
+) -> None:
+    out = told(capsys, "theory", "--alpha", alpha, "--k", k, "--c", "inf")
+    first = out.splitlines()[2].split()
+    assert first[2] == "inf"
+    assert (first[4], first[-1]) == (speed, operations)
+
+
+def test_best_k_and_break_even(capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = read(capsys, "theory", "--alpha", ".8", "--k", "4", "--c", "8,10")["rows"]
+    assert f"{one['break_even_alpha']:.3f}" == "0.336"
+    assert (two["best_k"], f"{two['best_speedup']:.2f}") == (6, "2.47")
+
+
+def test_the_note_on_the_rule_of_thumb(capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, "theory", "--alpha", "0.8", "--c", "10")
+    assert "at α = 0.8, c = 10 the best K is 6 (2.47×); K = 8 gives 2.40×, K = 16 gives 1.88×" in out
+    assert "Rule of thumb" not in told(capsys, "theory", "--alpha", "0.5")
+    assert "and at" in told(capsys, "theory", "--alpha", "0.8..0.9..0.01")
+
+
+def test_lists_and_ranges(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = read(capsys, "theory", "--alpha", "0.5..0.7,1", "--k", "1..3", "--c", "1..9..4,inf")["rows"]
+    assert sorted({row["alpha"] for row in rows}) == [0.5, 0.6, 0.7, 1.0]
+    assert sorted({row["k"] for row in rows}) == [1, 2, 3]
+    assert [row["c"] for row in rows[::12]] == [1.0, 5.0, 9.0, "inf"]
+    assert len(rows) == 4 * 3 * 4
+    assert all(len(row["distribution"]) == row["k"] + 1 for row in rows)
+
+
+def test_tables_at_80_columns_break_no_number(specviz: Specviz) -> None:
+    out = specviz("theory", "--k", "0,40", "--c", "0.5,inf", PYTHONIOENCODING="utf-8", COLUMNS="80").stdout.decode()
+    assert all(len(line) <= 80 for line in out.splitlines() if line[:1] in " 0─")
+    assert "…" not in out
+    assert "0.03!" in out and "! slower than the target alone." in out
+
+
+def test_plot(capsys: pytest.CaptureFixture[str], specviz: Specviz) -> None:
+    out = told(capsys, "theory", "--alpha", "0.5,0.8", "--c", "10,inf", "--plot")
+    assert "a  α = 0.5: best K 2, 1.46×" in out
+    assert "b  α = 0.8: best K 6, 2.47×" in out
+    assert "b  α = 0.8: best K ≥ 32" in out
+    assert "\x1b" not in out, "not a terminal: no colours"
+    chart = out.split("a  α")[0].splitlines()[1:-1]
+    marks = [line.index("b") for line in chart if "b" in line]
+    assert len(marks) == 1
+    plain = specviz("theory", "--alpha", "0.8", "--plot", PYTHONIOENCODING="ascii").stdout
+    assert plain.isascii() and b"?" not in plain and b"alpha = 0.8: best K 6, 2.47x" in plain
+
+
+def test_derive(capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, "theory", "--derive", "--alpha", "0.8", "--k", "4", "--c", "8")
+    assert out.count("check:") == out.count(", holds") >= 12
+    assert "alpha = 1 - (1/2) sum_x |p(x) - q(x)| = 1 - TV(p, q)" in out
+    assert "K = 4, c = 8, alpha = 0.33" in out
+    found = read(capsys, "theory", "--derive")
+    assert found["holds"] is True and len(found["derivations"]) == 5
+
+
+def test_a_derivation_that_fails_exits_with_3(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specviz.derivations.TOLERANCE", -1.0)
+    assert main(["theory", "--derive"]) == 3
+    assert "FAILS" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--alpha", "1.1"), "--alpha: '1.1' is not a number from 0 to 1."),
+        (("--alpha", "-0.1"), "--alpha"),
+        (("--alpha", "nan"), "--alpha"),
+        (("--alpha", "inf"), "--alpha"),
+        (("--alpha", ""), "--alpha"),
+        (("--alpha", "0.5,"), "--alpha"),
+        (("--alpha", "0.9..0.5"), "runs backwards"),
+        (("--alpha", "0..1..0"), "no step"),
+        (("--alpha", "0..1..1e-9"), "more than 1000 numbers"),
+        (("--alpha", "0.1..0.2..0.05..1"), "no range"),
+        (("--alpha", "..0.5"), "--alpha"),
+        (("--alpha", "½"), "--alpha"),
+        (("--k", "1.5"), "--k: '1.5' is not a whole number from 0 to 1000."),
+        (("--k", "-1"), "--k"),
+        (("--k", "1001"), "--k"),
+        (("--k", "1e999"), "--k"),
+        (("--k", "0..1e300"), "--k"),
+        (("--k", "four"), "--k: 'four'"),
+        (("--k", "inf"), "--k"),
+        (("--c", "0"), "--c: '0' is not a number above 0 or inf."),
+        (("--c", "-3"), "--c"),
+        (("--c", "1..inf"), "never ends"),
+        (("--c", "\x1b[31m"), "--c"),
+        (("--c", "1e400"), "--c"),
+        (("--alpha", "0..1..0.001,0", "--k", "1"), "more than 1000"),
+        (("--alpha", "0..1..0.002", "--k", "1..30"), "Shorten a list."),
+        (("--alpha", "0..1..0.01", "--k", "1000", "--c", "1..20"), "Shorten a list."),
+        (("--plot", "--json"), "--plot stands alone"),
+        (("--plot", "--alpha", "0..1"), "--plot draws at most 9"),
+        (("--plot", "--c", "1..5"), "--plot draws at most 9"),
+    ],
+)
+def test_impossible_inputs_of_theory(capsys: pytest.CaptureFixture[str], args: tuple[str, ...], words: str) -> None:
+    err = refused(capsys, "theory", *args)
+    assert words in err
+    assert "\x1b" not in err
+
+
+def test_the_extremes_work(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        len(read(capsys, "theory", "--alpha", "0,1,1e-300", "--k", "0,1000", "--c", "1e-300,1e300,inf")["rows"]) == 18
+    )
+    told(capsys, "theory", "--alpha", "0,1", "--k", "0,33", "--c", "1e-300,1e300,inf")
+    told(capsys, "theory", "--alpha", "0,1", "--c", "1e-9,inf", "--plot")
+    told(capsys, "theory", "--alpha", "0", "--k", "0", "--c", "1e-300", "--derive")
+
+
+# -- simulate
+
+
+def test_simulate_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, "simulate")
+    assert "p zipf, q uniform mixed with 50% of p, V = 100, K = 4, R = 10000, seed 0" in out
+    for words in ("sum min(p, q)    0.7530", "1 - TV(p, q)     0.7530", "accepted/tested", "expected", "chi-square"):
+        assert words in out
+    assert re.search(r"formula +3\.0687 .*[-+]\d\.\d standard errors from tokens/round", out)
+    histogram = [line for line in out.splitlines() if re.match(r"  [1-5] +\d+ +\d+\.\d", line)]
+    assert len(histogram) == 5
+    assert "The draft at another temperature" in out
+
+
+def test_simulate_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = read(capsys, "simulate", "--rule", "all", "--seed", "5")
+    rules = {rule["rule"]: rule for rule in found["rules"]}
+    assert len(rules) == 7
+    for name, rule in rules.items():
+        assert rule["keeps_distribution"] == (name in ("exact", "equality"))
+        assert sum(rule["histogram_n"].values()) == found["rounds"] == 10_000
+        chance, tested = rule["alpha"]["accept_chance"], rule["tested"]
+        error = (chance * (1 - chance) / tested) ** 0.5
+        assert abs(rule["alpha"]["accepted_over_tested"] - chance) < 4 * error
+        p = rule["chi_square"]["p_value"]
+        assert p > 1e-3 if rule["keeps_distribution"] else p < 1e-6
+        assert (rule["total_variation_exact"] < 1e-12) == rule["keeps_distribution"]
+    exact = rules["exact"]
+    assert exact["alpha"]["sum_min"] == pytest.approx(exact["alpha"]["one_minus_tv"])
+    assert abs(exact["formula_off_by_se"]) < 3
+    assert [row["temperature"] for row in found["draft_temperatures"]] == [0.25, 0.5, 0.7, 1.0, 1.5, 2.0]
+    assert read(capsys, "simulate", "--rule", "all", "--seed", "5") == found, "same seed, same rounds"
+
+
+def test_rules_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, "simulate", "--rule", "exact,first-free", "--rule", "wrong-q", "--rule", "exact")
+    table = [line.split() for line in out.splitlines() if line.split()[:2] and line.split()[1:2] in (["yes"], ["no"])]
+    assert [(row[0], row[1]) for row in table] == [("exact", "yes"), ("first-free", "no"), ("wrong-q", "no")]
+    assert max(map(len, out.splitlines())) <= 110
+    assert "…" not in out
+
+
+def test_varying_shows_the_formula_above(capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, "simulate", "--varying")
+    off = re.search(r"(\+\d+\.\d) standard errors", out)
+    assert off and float(off[1]) > 4
+    assert "the formula sits above" in out
+
+
+def test_lists_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    lines = tmp_path / "p.txt"
+    lines.write_text("0.1\n0.2, 0.3\n0.4\n")
+    listed = tmp_path / "q.json"
+    listed.write_text("[4, 3, 2, 1]")
+    found = read(capsys, "simulate", "--p", str(lines), "--q", str(listed), "--mix", "0")
+    assert found["vocab"] == 4
+    assert found["rules"][0]["alpha"]["sum_min"] == pytest.approx(0.6)
+    again = read(capsys, "simulate", "--p", "0.1,0.2,0.3,0.4", "--q", "4 3 2 1", "--mix", "0", "--vocab", "4")
+    assert again["rules"] == found["rules"]
+    shaped = read(capsys, "simulate", "--p", "1,0,0", "--q", "disjoint", "--mix", "0")
+    assert shaped["rules"][0]["alpha"]["accepted_over_tested"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (
+            ("--p", "nowhere.txt"),
+            "--p: nowhere.txt is no shape (zipf, uniform, peaked), no list of numbers, and no file",
+        ),
+        (("--p", "equal"), "--p: equal is no shape"),
+        (("--p", "."), "--p"),
+        (("--p", "a\0b"), "--p"),
+        (("--p", "1,-1"), "--p: the list cannot be used"),
+        (("--p", "0,0"), "at least one"),
+        (("--q", "1,1e999"), "--q"),
+        (("--p", "1,2", "--q", "1,2,3"), "2 and 3 numbers"),
+        (("--p", "1,2", "--vocab", "3"), "no vocabulary of 3"),
+        (("--q", "disjoint", "--vocab", "1"), "two ids or more"),
+        (("--mix", "1.5"), "--mix"),
+        (("--vocab", "0"), "--vocab"),
+        (("--vocab", "10000000"), "--vocab"),
+        (("--k", "33"), "--k"),
+        (("--rounds", "0"), "--rounds"),
+        (("--seed", "-1"), "--seed"),
+        (("--rule", "nucleus"), "--rule: 'nucleus' is none of exact, equality, greedy"),
+        (("--rule", ""), "--rule"),
+        (("--varying", "--mix", "0"), "--varying"),
+    ],
+)
+def test_impossible_inputs_of_simulate(capsys: pytest.CaptureFixture[str], args: tuple[str, ...], words: str) -> None:
+    assert words in refused(capsys, "simulate", *args)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"one two", b"\xff\xfe", b"[1, [2]]", b"[true]", b'{"p": 1}', b"[" * 100_000, b"1,,2,-"]
+)
+def test_files_that_hold_no_distribution(capsys: pytest.CaptureFixture[str], tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "p"
+    path.write_bytes(data)
+    assert str(path) in refused(capsys, "simulate", "--p", str(path))
+
+
+def test_a_million_rounds(capsys: pytest.CaptureFixture[str]) -> None:
+    begun = time.perf_counter()
+    found = read(capsys, "simulate", "--rounds", "1000000", "--vocab", "1000", "--k", "8")
+    assert time.perf_counter() - begun < 20
+    assert found["rules"][0]["chi_square"]["p_value"] > 1e-3
+
+
+def test_a_bar_is_drawn_only_when_it_takes_long_and_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with simulate_module.Bar(100) as quick:
+        quick.more(50)
+        assert quick._bar is None
+    monkeypatch.setattr(simulate_module, "_SHOW_BAR_AFTER", -1.0)
+    with simulate_module.Bar(100) as slow:
+        slow.more(30)
+        slow.more(20)
+        assert slow._bar is not None and slow._bar.tasks[0].completed == 50
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    with simulate_module.Bar(100) as piped:
+        piped.more(50)
+        assert piped._bar is None

@@ -1,0 +1,333 @@
+"""The formula lab and its page: keys, mouse, what is drawn, and how fast."""
+
+import asyncio
+import math
+import re
+import time
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+
+from specviz.cli.lab import measured
+from specviz.lab import Choice, LabPoint, Place
+from specviz.ui.glyphs import ASCII, UNICODE
+from specviz.ui.lab_app import LabApp
+from specviz.ui.lab_keys import LAB_KEYS, PAGE_KEYS
+from specviz.ui.screens.lab import LabScreen
+from specviz.ui.screens.lossless import LosslessScreen
+from specviz.ui.widgets.curve_plot import CurvePlot
+from specviz.ui.widgets.k_chart import scale, y_ticks
+from specviz.ui.widgets.length_bars import bars
+from specviz.ui.widgets.mass_panel import STAGES
+from specviz.ui.widgets.slider import Slider
+from tests.ui.builders import make_drafted
+from tests.ui.conftest import Script, hit, make_app, on_main, ready
+
+POINT = LabPoint(
+    k=4,
+    alpha=0.728,
+    alpha_ci=(0.635, 0.805),
+    c=5.4,
+    tokens_per_round=3.03,
+    tokens_per_round_se=0.13,
+    histogram={1: 10, 2: 5, 3: 5, 4: 5, 5: 12},
+    places=(Place(1, 0, make_drafted(" is")), Place(1, 1, make_drafted("[/x]\x1b[31m", q=0.3, p=0.1, overlap=0.4))),
+    at=1,
+)
+SIZES = [(80, 24), (120, 40)]
+
+
+def screen(app: LabApp) -> LabScreen:
+    top = app.screen
+    assert isinstance(top, LabScreen)
+    return top
+
+
+def page(app: LabApp) -> LosslessScreen:
+    top = app.screen
+    assert isinstance(top, LosslessScreen)
+    return top
+
+
+def drawn(pilot: Pilot[None]) -> str:
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_it_starts_from_the_run(size: tuple[int, int]) -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        assert screen(app).choice == Choice(0.728, 4, 5.4)
+        shown = drawn(pilot)
+        for words in (
+            "tested .728 [.635 .805]",
+            "measured 5.4",
+            "E[N] over K   2.92 at K 4",
+            "best K 3: 1.70×",
+            "× of 37 rounds",
+            "measured 3.03 ± 0.13",
+            "3.68×",
+            ".272",
+        ):
+            assert words in shown, words
+        assert re.search(r"\(1 ?− ?\.728\^5\)/\(1 ?− ?\.728\) ?= ?2\.92", shown)
+        assert "2.92·5.4/(5.4 + 4) = 1.68×" in shown
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_without_a_run_there_is_something_to_play_with(size: tuple[int, int]) -> None:
+    app = LabApp(None)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        assert screen(app).choice == Choice(0.8, 4, 10.0)
+        shown = drawn(pilot)
+        assert "best K 6: 2.47×" in shown
+        assert "measured" not in shown
+        assert "no run: values to play with" in shown
+
+
+async def test_keys_move_the_sliders_and_everything_follows() -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await hit(pilot, "right")
+        assert screen(app).choice.alpha == 0.73
+        await hit(pilot, "left", "left")
+        assert screen(app).choice.alpha == 0.71
+        assert "(1 − .710^5)/(1 − .710) = 2.83" in drawn(pilot)
+        await hit(pilot, "down", "right", "right")
+        assert screen(app).choice.k == 6
+        assert "P(N = i)   K 6" in drawn(pilot)
+        assert "measured 3.03 ± 0.13 at K 4" in drawn(pilot), "what was measured stays"
+        await hit(pilot, "plus", "plus", "minus")
+        assert screen(app).choice.k == 7
+        await hit(pilot, "tab", "end")
+        assert screen(app).choice.c == math.inf
+        await hit(pilot, "pagedown")
+        assert screen(app).choice.c < 1000
+        await hit(pilot, "shift+tab", "home")
+        assert screen(app).choice.k == 0
+        await hit(pilot, "up", "up", "pageup")
+        assert screen(app).selected == "c"
+        await hit(pilot, "r")
+        assert screen(app).choice == Choice(0.728, 4, 5.4)
+
+
+async def test_extreme_choices_are_drawn() -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for alpha in ("home", "end"):
+            for k in ("home", "end"):
+                for c in ("home", "end"):
+                    await hit(pilot, alpha, "down", k, "down", c, "down")
+                    assert "nan" not in drawn(pilot).lower()
+        assert "K ≥ 32: 33.00×" in drawn(pilot)
+
+
+async def test_the_mouse_slides() -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        slider = app.screen.query_one("#lab-k", Slider)
+        track = slider._track(slider.content_size.width)
+        left = 1 + 8 + 5 + 1
+        await pilot.mouse_down(slider, offset=(left, 0))
+        await pilot.pause()
+        assert (screen(app).choice.k, screen(app).selected) == (0, "k")
+        await pilot.hover(slider, offset=(left + track - 1, 0))
+        await pilot.pause()
+        assert screen(app).choice.k == 32
+        await pilot.mouse_up(slider, offset=(left + track - 1, 0))
+        await pilot.hover(slider, offset=(left, 0))
+        await pilot.pause()
+        assert screen(app).choice.k == 32, "nothing is dragged any more"
+        slider.on_mouse_scroll_down()
+        await pilot.pause()
+        assert screen(app).choice.k == 31
+        await pilot.click("#lab-keys", offset=(app.screen.query_one("#lab-keys").size.width - 1, 0))
+        await pilot.click("#lab-keys", offset=(1, 0))
+        assert screen(app).selected == "alpha"
+
+
+async def test_the_measured_point_is_on_both_curves() -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await hit(pilot, "down", "home")
+        for plot in app.screen.query(CurvePlot):
+            text = "\n".join(plot.render_line(y).text for y in range(plot.content_size.height - 1))
+            assert "×" in text, "the point"
+            assert re.search(r"(?m)^.{5,}│", text), "and its interval"
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_held_key_is_drawn_at_twenty_a_second(size: tuple[int, int]) -> None:
+    """A step of a slider redraws both charts, bars and formulas. Processor time: other programs do not count."""
+    app = LabApp(POINT)
+    async with app.run_test(size=size) as pilot:
+        await hit(pilot, "home")
+        seen = set()
+        begun = time.process_time()
+        for _ in range(60):
+            screen(app).action_move(1)
+            seen.add(drawn(pilot))
+        took = (time.process_time() - begun) / 60
+        assert len(seen) == 60, "each step is another picture"
+        assert took < 1 / 20
+
+
+async def test_fifty_presses_at_once_all_count() -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await hit(pilot, "home", *["right"] * 50)
+        assert screen(app).choice.alpha == 0.5
+        assert "(1 − .500^5)/(1 − .500) = 1.94" in drawn(pilot)
+
+
+async def test_leaving() -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await hit(pilot, "escape")
+        assert app.is_running, "escape never closes the app"
+        await hit(pilot, "w", "q")
+        assert screen(app).is_current
+        await hit(pilot, "w", "escape")
+        assert screen(app).is_current
+        await hit(pilot, "q")
+    assert app.return_code == 0
+
+
+async def test_the_page_steps_bar_by_bar() -> None:
+    app = LabApp(replace(POINT, places=()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await hit(pilot, "w")
+        rows = len(page(app).rows)
+        assert rows == 6
+        assert page(app).last_step == STAGES + rows - 1
+        first = drawn(pilot)
+        assert "a toy pair" in first and ".700" not in first
+        await hit(pilot, "full_stop")
+        assert "Together .700: the accept chance" in drawn(pilot)
+        await hit(pilot, "full_stop")
+        assert "A rejection has chance .300" in drawn(pilot)
+        await hit(pilot, "full_stop")
+        assert ".200 + .200 = .400 = p" in drawn(pilot)
+        await hit(pilot, "right")
+        assert ".250 + .000 = .250 = p" in drawn(pilot)
+        await hit(pilot, "comma")
+        assert ".200 + .200 = .400 = p" in drawn(pilot)
+        await hit(pilot, *["full_stop"] * 20)
+        assert "Every bar is p again" in drawn(pilot)
+        assert re.search(r"sum +1\.00 +1\.00 +\.700 +\.300 +1\.00", drawn(pilot))
+        await hit(pilot, *["comma"] * 30)
+        assert page(app).step == 0
+
+
+async def test_the_page_shows_positions_of_the_run() -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await hit(pilot, "w")
+        shown = drawn(pilot)
+        assert "round 1, draft 2   tested position 2 of 2" in shown
+        assert "\x1b" not in shown and "[/x]" in shown
+        await hit(pilot, "n")
+        assert page(app).place == 1
+        await hit(pilot, "p", "p")
+        assert page(app).place == 0
+        assert re.search(r"> ␣is +\.500 +\.400", drawn(pilot))
+
+
+async def test_a_rule_that_does_not_keep_p_gets_the_toy_pair() -> None:
+    app = LabApp(replace(POINT, rule="typical"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await hit(pilot, "w")
+        assert "the rule typical does not keep p" in drawn(pilot)
+        assert "toy pair" in drawn(pilot)
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("point", [None, POINT])
+async def test_ascii_is_ascii(theme: str, point: LabPoint | None) -> None:
+    app = LabApp(point, theme=theme, ascii=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert drawn(pilot).isascii(), [c for c in drawn(pilot) if not c.isascii()]
+        await hit(pilot, "w")
+        for _ in range(12):
+            assert drawn(pilot).isascii(), [c for c in drawn(pilot) if not c.isascii()]
+            await hit(pilot, "full_stop")
+
+
+async def test_any_size_is_drawn() -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=(120, 40)) as pilot:
+        for size in ((20, 5), (1, 1), (60, 20), (300, 90), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+        await hit(pilot, "w")
+        for size in ((20, 5), (1, 1), (40, 12), (120, 40)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+        assert "p = accepted + resampled" in drawn(pilot)
+
+
+async def test_l_opens_the_lab_on_the_round_shown() -> None:
+    app = make_app(Script())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot, app)
+        await hit(pilot, "n", "n", "n")
+        while app.timeline.total < 3:
+            await asyncio.sleep(0.002)
+            await pilot.pause()
+        await hit(pilot, "l")
+        lab = app.screen
+        assert isinstance(lab, LabScreen)
+        assert lab.point is not None and lab.point.alpha == app.timeline.rates.alpha_tested
+        assert lab.choice.k == app.timeline.settings.k if app.timeline.settings else False
+        await hit(pilot, "w", "escape", "escape")
+        assert on_main(app)
+
+
+async def test_l_without_a_round() -> None:
+    app = make_app(Script())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot, app)
+        await hit(pilot, "l")
+        assert isinstance(app.screen, LabScreen)
+        assert app.screen.point is None
+        await hit(pilot, "q")
+        assert on_main(app)
+
+
+def test_a_trace_gives_the_point() -> None:
+    point = measured("bundled:demo")
+    assert point is not None and point.alpha is not None
+    assert 0.6 < point.alpha < 0.8
+    assert point.tokens_ci is not None and point.places and point.at == 0
+
+
+async def test_every_key_has_an_action() -> None:
+    for keys, kind in ((LAB_KEYS, LabScreen), (PAGE_KEYS, LosslessScreen)):
+        for key in keys:
+            for action in (*key.actions, *(action for _, action in key.aliases)):
+                assert hasattr(kind, f"action_{action.split('(')[0]}"), action
+
+
+def test_scales_are_round_and_hold_the_value() -> None:
+    assert [scale(x) for x in (0.7, 1.0, 1.01, 2.47, 9.0, 33.0)] == [0.8, 1.0, 1.5, 3.0, 10.0, 40.0]
+    assert scale(1.0, 1.0) > 1.0
+    assert list(y_ticks(1.0, 4.0, 12)) == ["1", "2", "3", "4"]
+    assert list(y_ticks(0.0, 1.5, 2)) == ["  0", "1.5"]
+
+
+def test_bars_by_hand() -> None:
+    lines = bars([0.5, 0.25, 0.25], None, 18, 4, UNICODE)
+    assert ["".join(text for text, _ in line) for line in lines] == [
+        ".500              ",
+        "█████ .250  .250  ",
+        "█████ ▄▄▄▄▄ ▄▄▄▄▄ ",
+        "█████ █████ █████ ",
+        "1     2     3       ",
+    ]
+    plain = bars([0.5, 0.5], [1.0, 0.0], 12, 3, ASCII)
+    assert all(text.isascii() for line in plain for text, _ in line)
