@@ -1,8 +1,9 @@
-"""The exact rule of speculative sampling, once: numpy, float64, pure.
+"""The rules of acceptance, each once: numpy, float64, pure.
 
-Leviathan et al. 2023 (arXiv:2211.17192), Algorithm 1, with ``p`` the target's and ``q`` the draft's distribution, both
-as sampled from. It is the reference the decoder's own form is tested against. Arrays come in as anything numpy
-reads and are computed in float64; distributions have shape [V] and sum to 1 up to rounding.
+``exact`` is Algorithm 1 of Leviathan et al. 2023 (arXiv:2211.17192); ``equality`` is what the server of llama.cpp and
+mlx-lm do. ``p`` is the target's and ``q`` the draft's distribution, both as sampled from. They are the references the
+decoder's own forms are tested against. Arrays come in as anything numpy reads and are computed in float64;
+distributions have shape [V] and sum to 1 up to rounding.
 """
 
 from dataclasses import dataclass
@@ -18,10 +19,10 @@ Probs = NDArray[np.float64]
 class Decision:
     """What one round comes to.
 
-    ``accept_probs`` has an entry for every drafted token, also behind the first rejection, where nothing is tested.
-    ``residual`` is the distribution [V] the last token was drawn from after a rejection, None without one;
-    ``fell_back`` says that it is p itself because p nowhere exceeds q. ``last_origin`` is plain where nothing was
-    drafted.
+    ``accept_probs`` has an entry for every drafted token, also behind the first rejection, where nothing is tested;
+    ``target_samples`` likewise. Each is empty where the rule has none. ``residual`` is the distribution [V] the last
+    token was drawn from after a rejection, None without one; ``fell_back`` says that it is p itself because p nowhere
+    exceeds q. ``last_origin`` is plain where nothing was drafted.
     """
 
     n_accepted: int
@@ -30,6 +31,7 @@ class Decision:
     last_id: int
     last_origin: Literal["resampled", "bonus", "plain"]
     fell_back: bool = False
+    target_samples: tuple[int, ...] = ()
 
 
 def accept_prob(p: ArrayLike, q: ArrayLike, token_id: int) -> float:
@@ -101,6 +103,25 @@ def decide_exact(p: ArrayLike, q: ArrayLike, drafted: ArrayLike, u: ArrayLike, l
         return Decision(k, accept_probs, None, inverse_cdf(target[k], last_u), origin)
     left, fell_back = residual(target[n_accepted], draft[n_accepted])
     return Decision(n_accepted, accept_probs, left, inverse_cdf(left, last_u), "resampled", fell_back)
+
+
+def decide_equality(p: ArrayLike, drafted: ArrayLike, u: ArrayLike, last_u: float) -> Decision:
+    """Decide a round: accept drafted token i iff it is what the target itself draws from p_i by u[i].
+
+    ``p`` [K+1, V], ``drafted`` ids [K], ``u`` [K] uniforms in [0, 1). The first sample that differs stands in the text
+    instead of its draft, so every token is the target's own draw and q is never asked; a drafted token x is accepted
+    with chance p(x). Behind K accepted ones comes a draw from p[K] with ``last_u`` (bonus; plain for K = 0).
+    """
+    target, ids, uniforms = _float64(p), np.asarray(drafted, dtype=np.int64), _float64(u)
+    k = ids.size
+    if target.shape[0] != k + 1 or uniforms.size != k:
+        raise ValueError(f"{k} drafted tokens need p of {k + 1} positions, and {k} uniforms")
+    samples = tuple(inverse_cdf(target[i], float(uniforms[i])) for i in range(k))
+    n_accepted = next((i for i in range(k) if samples[i] != ids[i]), k)
+    if n_accepted < k:
+        return Decision(n_accepted, (), None, samples[n_accepted], "resampled", target_samples=samples)
+    origin: Literal["bonus", "plain"] = "bonus" if k else "plain"
+    return Decision(k, (), None, inverse_cdf(target[k], last_u), origin, target_samples=samples)
 
 
 def _float64(values: ArrayLike) -> Probs:

@@ -105,7 +105,7 @@ class Outcome:
 
 
 @torch.inference_mode()
-def repeated(place: Place, k: int, seeds: Iterable[int], decide: Decide = deciding.decide) -> list[Outcome]:
+def repeated(place: Place, k: int, seeds: Iterable[int], decide: Decide = deciding.decide_exact) -> list[Outcome]:
     """The first round of every seed."""
     drafts = []
     for seed in seeds:
