@@ -101,7 +101,14 @@ class RunStats:
 
     def _measure(self, first: int, last: int, tokens_first: int) -> Rates:
         settings = self._settings[last - 1] if last else None
-        return measure(self._rows[first - 1 : last], first, tokens_first, settings, self.calibration)
+        return measure(self._rows[first - 1 : last], first, tokens_first, settings, self._calibration_of(settings))
+
+    def _calibration_of(self, settings: Settings | None) -> Calibration | None:
+        """The calibration, less the step of the drafter it was made with where another one is at work."""
+        timed = self.header.config.get("drafter") if self.header else None
+        if self.calibration is None or settings is None or timed in (None, settings.drafter):
+            return self.calibration
+        return replace(self.calibration, draft_step_ms=None)
 
     def _last(self, last: int | None) -> int:
         return self.rounds if last is None else max(0, min(last, self.rounds))
