@@ -102,7 +102,7 @@ def suffix_order(ids: Ids, depth: int, passed: Callable[[int, int], None] = lamb
     """The places of ``ids`` [n] sorted by at least ``depth`` ids from each on, equal ones by place: prefix doubling."""
     rank = ids.astype(np.uint64) + 1
     order = np.arange(len(ids))
-    passes = (depth - 1).bit_length()
+    passes = max(1, (depth - 1).bit_length())
     for done in range(passes):
         passed(done, passes)
         span = 1 << done

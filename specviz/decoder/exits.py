@@ -17,7 +17,13 @@ class Exit:
 
 def plan_exit(target: ModelFacts, asked: int | None) -> Exit:
     """The exit that ``--drafter layers`` takes. Raises SpecvizError where the target has none like it."""
-    model = skeleton(target.config, trusted=target.trusted)
+    try:
+        model = skeleton(target.config, trusted=target.trusted)
+    except Exception as error:  # a configuration fails in a way of its own
+        raise SpecvizError(
+            f"--drafter layers cannot be used with --target {target.name}: its layers cannot be told from its "
+            f"configuration ({type(error).__name__}). Choose another drafter."
+        ) from error
     stack = stack_of(model, target.config)
     if stack is None:
         raise SpecvizError(no_stack(target.name, target.config.model_type))

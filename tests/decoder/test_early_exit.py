@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from specviz.config import DrafterOptions, PairOptions
+from specviz.decoder import caches
 from specviz.decoder.exits import plan_exit
 from specviz.decoder.layers import stack_of
 from specviz.decoder.pair import read_pair
@@ -17,7 +18,7 @@ from tests.decoder.running import Feeds, Opened, Played, opened, play, setting
 from tests.decoder.test_families import own_choice, own_greedy, prompt_of, prompts_are_ids  # noqa: F401
 
 N = 24
-LAYERS = {"drafter": "layers"}
+LAYERS: dict[str, Any] = {"drafter": "layers"}
 PASSING = ["GPT-2", "GPT-NeoX", "OPT", "BLOOM", "Llama", "Qwen2, a window in its last layer", "Mistral, windows"]
 OTHERS = ["Gemma 3, mixed windows", "LFM2", "Mamba", "Mamba 2", "Jamba", "Qwen3-Next", "Qwen3.5", "GPT", "RWKV"]
 
@@ -54,6 +55,16 @@ def test_every_family_whose_layers_are_a_list(shelf: Shelf, name: str) -> None:
     assert (run.header.config["exit_layer"], run.header.config["drafters"]) == (1, ["ngram", "layers"])
 
 
+def test_the_test_sees_a_past_that_is_not_put_back(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "put_back", lambda cache, state: None)
+    source = alone(shelf, "Llama", 1)
+    try:
+        ids = play(source, " ".join(map(str, prompt_of(12))), setting(4, 0.0, **LAYERS)).ids
+    except (RuntimeError, ValueError):
+        return
+    assert ids != own_greedy(source.pair.target.model, prompt_of(12))
+
+
 def four_layers(shelf: Shelf, **options: Any) -> Opened:
     return opened(shelf.random(6, layers=4, width=32, spread=0.2), alone=True, max_new_tokens=30, **options)
 
@@ -66,7 +77,7 @@ def test_the_layer_that_was_asked_for(shelf: Shelf, n: int) -> None:
         block.register_forward_hook(lambda *_, i=i: used.append(i))
         for i, block in enumerate(source.pair.target.model.transformer.h)
     ]
-    run = play(source, "w3 w5", setting(3, 0.0, **LAYERS))
+    run = play(source, "3 5", setting(3, 0.0, **LAYERS))
     for hook in hooks:
         hook.remove()
     drafted = sum(r.k for r in run.rounds)
@@ -77,7 +88,7 @@ def test_the_layer_that_was_asked_for(shelf: Shelf, n: int) -> None:
 
 def test_half_of_the_layers_by_default_and_a_cost(shelf: Shelf) -> None:
     source = four_layers(shelf, calibrate=3)
-    run = play(source, "w3 w5", setting(3, 0.0, **LAYERS))
+    run = play(source, "3 5", setting(3, 0.0, **LAYERS))
     assert run.header.config["exit_layer"] == 2
     assert run.stats.whole().draft_step_ms is not None
     assert run.stats.whole().c is not None
@@ -86,7 +97,7 @@ def test_half_of_the_layers_by_default_and_a_cost(shelf: Shelf) -> None:
 def test_only_what_is_new_is_fed(shelf: Shelf) -> None:
     source = four_layers(shelf)
     with Feeds(source.pair.target) as feeds:
-        run = play(source, "w3 w5 w7 w9", setting(3, 0.0, **LAYERS))
+        run = play(source, "3 5 7 9", setting(3, 0.0, **LAYERS))
     expected = [3, 1, 4]  # the prompt, and the warm-up of a draft step and a verification
     for round_ in run.rounds:
         expected += [1] * round_.k + [round_.k + 1]
