@@ -5,6 +5,7 @@ programs print and falls with K. ``None`` stands for undefined.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,8 +40,9 @@ class Rates:
     """Every number of the rounds ``first`` to ``last`` (1-based, inclusive; last = first - 1: no round yet).
 
     Numbers of tokens/round (``tokens_per_round``, its error, the histograms, both formulas, ``speedup_measured_cost``)
-    are taken over the uncut rounds from ``tokens_per_round_first`` on. ``*_ms`` are medians per round, in milliseconds,
-    except for the one-token steps, which come from the calibration at ``at_length`` tokens.
+    are taken over the uncut rounds from ``tokens_per_round_first`` on; ``drafts`` says how many of those drafted K_r
+    tokens, K_r -> rounds. ``*_ms`` are medians per round, in milliseconds, except for the one-token steps, which come
+    from the calibration at ``at_length`` tokens.
     """
 
     first: int
@@ -64,6 +66,7 @@ class Rates:
     tokens_per_round: float | None
     tokens_per_round_se: float | None
     tokens_per_round_first: int
+    drafts: dict[int, int]
     histogram: dict[int, int]
     expected_histogram: dict[int, float]
     formula_at_tested: float | None
@@ -84,6 +87,10 @@ class Rates:
     break_even_alpha: float | None
     ceiling: float | None
 
+    def formula_at(self, alpha: float | None) -> float | None:
+        """E[N](alpha, K_r) averaged over the real K_r of ``drafts``; None without an alpha or a round."""
+        return _formula(alpha, self.drafts)
+
 
 def measure(
     rows: Tallies, first: int, tokens_first: int, settings: Settings | None, calibration: Calibration | None
@@ -101,8 +108,8 @@ def measure(
 
     spans = rows[tokens_first - first :]
     uncut = spans[spans["uncut"]]
-    drafts = np.bincount(uncut["k"])
-    seen = np.bincount(uncut["accepted"], minlength=len(drafts))
+    drafts = {k: int(count) for k, count in enumerate(np.bincount(uncut["k"])) if count}
+    seen = np.bincount(uncut["accepted"], minlength=max(drafts, default=-1) + 1)
     spent_ms = float((uncut["draft_ms"] + uncut["verify_ms"] + uncut["decide_ms"]).sum())
 
     target_step = calibration.target_step_ms if calibration else None
@@ -132,6 +139,7 @@ def measure(
         tokens_per_round=_ratio(_total(uncut, "emitted"), len(uncut)),
         tokens_per_round_se=batch_means_error(np.where(spans["uncut"], spans["emitted"], 0), spans["uncut"] + 0),
         tokens_per_round_first=tokens_first,
+        drafts=drafts,
         histogram={n: int(count) for n, count in enumerate(seen, start=1)},
         expected_histogram=_expected_histogram(alpha_tested, drafts),
         formula_at_tested=_formula(alpha_tested, drafts),
@@ -170,19 +178,19 @@ def _predict(alpha: float | None, k: int | None, c: float | None) -> _Predicted:
     return _Predicted(theory.speedup(alpha, k, c), theory.best_k(alpha, c)[0], break_even, theory.ceiling(alpha, c))
 
 
-def _formula(alpha: float | None, drafts: NDArray[np.int64]) -> float | None:
-    """E[N](alpha, K_r) averaged over the real K_r; ``drafts[K]`` counts the rounds that drafted K."""
-    if alpha is None or not len(drafts):
+def _formula(alpha: float | None, drafts: Mapping[int, int]) -> float | None:
+    rounds = sum(drafts.values())
+    if alpha is None or not rounds:
         return None
-    return float(sum(count * theory.expected_tokens(alpha, k) for k, count in enumerate(drafts)) / drafts.sum())
+    return sum(count * theory.expected_tokens(alpha, k) for k, count in drafts.items()) / rounds
 
 
-def _expected_histogram(alpha: float | None, drafts: NDArray[np.int64]) -> dict[int, float]:
+def _expected_histogram(alpha: float | None, drafts: Mapping[int, int]) -> dict[int, float]:
     """sum_r P(N = i | K_r) for i = 1, ..., largest K_r + 1."""
     if alpha is None:
         return {}
-    expected = dict.fromkeys(range(1, len(drafts) + 1), 0.0)
-    for k, count in enumerate(drafts.tolist()):
+    expected = dict.fromkeys(range(1, max(drafts, default=-1) + 2), 0.0)
+    for k, count in drafts.items():
         for n, chance in enumerate(theory.tokens_distribution(alpha, k), start=1):
             expected[n] += count * chance
     return expected

@@ -10,7 +10,7 @@ import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from specviz.config import MAX_SEED, MAX_TEMPERATURE
@@ -236,8 +236,14 @@ def _string(value: Any) -> str:
 
 def _hex(value: Any) -> bytes:
     if isinstance(value, str) and _HEX.fullmatch(value):
-        return bytes.fromhex(value)
+        return _bytes(value)
     _wrong(value, "bytes in hex")
+
+
+@lru_cache(2**16)
+def _bytes(hexadecimal: str) -> bytes:
+    """The bytes, one object for all the places where a token stands."""
+    return bytes.fromhex(hexadecimal)
 
 
 def _choice(value: Any, choices: tuple[str, ...]) -> str:

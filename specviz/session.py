@@ -12,6 +12,12 @@ from specviz.events import End, Event, Failed, Ready, Round, Settings
 from specviz.source import Source
 
 Deliver = Callable[[int, Event], None]
+Halts = Callable[[Event], bool]
+
+
+def never(event: Event) -> bool:
+    """No event halts a run."""
+    return False
 
 
 def failure(error: Exception) -> Failed:
@@ -28,11 +34,15 @@ class Session:
     ``deliver(run_id, event)`` is called on that thread, in order; run id 0 stands for opening the source.
     Every other method may be called from any thread and returns at once. A round needs a permit: a step,
     or being resumed with ``pace`` seconds gone since the last round. Waiting is never part of a round's time.
+
+    ``halts(event)`` is asked on that thread before an event is delivered. True of a round: the run pauses behind it,
+    and if it is the last one the end, too, waits for a permit.
     """
 
-    def __init__(self, source: Source, deliver: Deliver) -> None:
+    def __init__(self, source: Source, deliver: Deliver, halts: Halts = never) -> None:
         self._source = source
         self._deliver = deliver
+        self._halts = halts
         self._changed = threading.Condition()
         self._run_id = 0
         self._waiting: RunRequest | None = None
@@ -112,7 +122,7 @@ class Session:
 
     def _work(self) -> None:
         try:
-            self._source.open(lambda event: self._send(0, event))
+            self._source.open(self._send_opening)
         except Exception as error:
             self._send(0, failure(error))
             return
@@ -136,28 +146,48 @@ class Session:
 
     def _play(self, run_id: int, request: RunRequest) -> None:
         events = self._source.run(request, lambda: self._settings, lambda: self._superseded(run_id))
-        rounds_are_next = False
+        permit_is_needed = False
         with contextlib.closing(events):  # type: ignore[type-var]
             while not self._superseded(run_id):
-                if rounds_are_next and not self._permitted(run_id):
+                if permit_is_needed and not self._permitted(run_id):
                     return
                 event = next(events, None)
                 if event is None:
                     return
                 if isinstance(event, Round):
                     self._next_round_at = time.monotonic() + self._pace
-                self._send(run_id, event)
+                halted = self._send(run_id, event)
                 if isinstance(event, Ready):
-                    rounds_are_next = True
+                    permit_is_needed = True
                 elif isinstance(event, Round) and event.stop is not None:
-                    rounds_are_next = False
+                    permit_is_needed = halted
                 elif isinstance(event, End):
                     return
 
-    def _send(self, run_id: int, event: Event) -> None:
-        """Deliver, unless the run has been superseded meanwhile: behind ``close`` or ``begin`` nothing old comes."""
-        if not self._closed and run_id in (0, self._run_id):
+    def _send_opening(self, event: Event) -> None:
+        self._send(0, event)
+
+    def _send(self, run_id: int, event: Event) -> bool:
+        """Deliver, unless the run has been superseded meanwhile: behind ``close`` or ``begin`` nothing old comes.
+        True: the run was halted at this event."""
+        if not self._current(run_id):
+            return False
+        halted = self._halts(event) and isinstance(event, Round)
+        if halted:
+            self._halt(run_id)
+        if self._current(run_id):
             self._deliver(run_id, event)
+        return halted
+
+    def _current(self, run_id: int) -> bool:
+        return not self._closed and run_id in (0, self._run_id)
+
+    def _halt(self, run_id: int) -> None:
+        """Pause before the event is seen, so that whoever answers it with ``resume`` is obeyed."""
+        with self._changed:
+            if not self._superseded(run_id):
+                self._running = False
+                self._steps = 0
 
     def _superseded(self, run_id: int) -> bool:
         return self._closed or run_id != self._run_id

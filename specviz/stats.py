@@ -64,12 +64,28 @@ class RunStats:
     def series(self, last: int | None = None) -> Series:
         return self._series.series(self._last(last))
 
+    def settings(self, last: int | None = None) -> Settings | None:
+        """What round ``last`` ran under; None before the first."""
+        last = self._last(last)
+        return self._settings[last - 1] if last else None
+
     def verify_time(self, m: int, last: int | None = None) -> float | None:
         """T_verify(m): the median verify time, in milliseconds, of rounds with m ids (K_r + 1), the run's first round
         excluded. None without such a round."""
+        return dict(self.verify_times(last)).get(m)
+
+    def verify_times(self, last: int | None = None) -> tuple[tuple[int, float], ...]:
+        """(m, T_verify(m)) for every m there was, ascending."""
         rows = self._rows[1 : self._last(last)]
-        times = rows["verify_ms"][rows["k"] == m - 1]
-        return float(np.median(times)) if len(times) else None
+        return tuple((int(k) + 1, float(np.median(rows["verify_ms"][rows["k"] == k]))) for k in np.unique(rows["k"]))
+
+    def draft_time(self, last: int | None = None) -> float | None:
+        """The median of draft_ms / K_r, in milliseconds, over the rounds of ``on_screen`` that drafted; None without
+        one."""
+        last = self._last(last)
+        rows = self._rows[_begin(self._starts, last) - 1 : last]
+        rows = rows[rows["k"] > 0]
+        return float(np.median(rows["draft_ms"] / rows["k"])) if len(rows) else None
 
     def summary(self) -> dict[str, Any]:
         """The object of ``run --json``: plain JSON values, undefined numbers None, whole-run numbers pooled."""
@@ -100,7 +116,7 @@ class RunStats:
         return [(self._settings[a - 1].k, self._measure(a, b, a)) for a, b in _ranges(self._tokens_starts, first, last)]
 
     def _measure(self, first: int, last: int, tokens_first: int) -> Rates:
-        settings = self._settings[last - 1] if last else None
+        settings = self.settings(last)
         return measure(self._rows[first - 1 : last], first, tokens_first, settings, self._calibration_of(settings))
 
     def _calibration_of(self, settings: Settings | None) -> Calibration | None:

@@ -8,8 +8,8 @@ checked for type and range, so what comes out of a file is as safe to work with 
 import json
 import re
 import stat
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -77,6 +77,7 @@ def load_line(line: bytes) -> Recorded:
     event: Recorded = from_json(_TYPES[kind], record)
     if isinstance(event, Round):
         _check_round(event)
+        event = _sharing(event)
     if isinstance(event, Header):
         for name in event.config.keys() & _CONFIG:
             check_entry(record["config"], name, _CONFIG[name] | None, "config")
@@ -90,12 +91,11 @@ def read(path: Path, name: str | None = None) -> Trace:
     may be cut.
     """
     name = visible(str(name or path).encode("utf-8", "surrogateescape"))
-    lines = _lines(path, name)
     header: Header | None = None
     calibration: Calibration | None = None
     rounds: list[Round] = []
     end: End | None = None
-    for number, line in enumerate(lines, 1):
+    for number, (line, is_last) in enumerate(_lines(path, name), 1):
         try:
             if end is not None:
                 raise BadLine("a record stands behind the end")
@@ -107,7 +107,7 @@ def read(path: Path, name: str | None = None) -> Trace:
             if isinstance(event, Round):
                 _check_place(event, rounds)
         except CutLine as cut:
-            if header is not None and number == len(lines):
+            if header is not None and is_last:
                 return Trace(header, calibration, tuple(rounds), None, incomplete=True)
             raise SpecvizError(f"{name}, line {number}: {cut}.") from None
         except BadLine as bad:
@@ -131,21 +131,29 @@ class _NewerVersion(BadLine):
     pass
 
 
-def _lines(path: Path, name: str) -> list[bytes]:
+def _lines(path: Path, name: str) -> Iterator[tuple[bytes, bool]]:
+    """Each line without its break, and whether it is the last one; blank space at the end of the file is no line."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise SpecvizError(f"{name} is a folder, not a trace: name a .jsonl file in it.")
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise SpecvizError(f"{name} is a device, not a trace.")
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            held: list[bytes] = []
+            for line in file:
+                if line.strip():
+                    yield from ((before, False) for before in held)
+                    held.clear()
+                held.append(line.rstrip(b"\n"))
+            if held and held[0].strip():
+                yield held[0].rstrip(), True
     except FileNotFoundError:
         raise SpecvizError(f"{name}: there is no such file.") from None
     except PermissionError:
         raise SpecvizError(f"{name}: no permission to read it.") from None
     except (OSError, ValueError) as error:
         raise SpecvizError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    return data.rstrip(b"\r\n \t").split(b"\n") if data.strip() else []
 
 
 def _parse(line: bytes) -> dict[str, Any]:
@@ -194,6 +202,13 @@ def _check_schema(record: dict[str, Any]) -> None:
         raise _NewerVersion(f"trace version {quote(version)}, but this specviz reads version {VERSION}: update specviz")
     if type(version) is not int or version != VERSION:
         raise BadLine(f"its version must be {VERSION}, not {quote(version)}")
+
+
+def _sharing(event: Round) -> Round:
+    """The round with one object for the list that an accepted token has twice: as drafted and as emitted."""
+    pairs = zip(event.emitted, (d.p_top for d in event.drafted[: event.n_accepted]), strict=False)
+    shared = tuple(replace(token, p_top=top) if token.p_top == top else token for token, top in pairs)
+    return replace(event, emitted=(*shared, *event.emitted[len(shared) :]))
 
 
 def _check_place(event: Round, before: Sequence[Round]) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.bundled_run import record_bundled
+
 LOCAL = (None, "", "127.0.0.1", "::1", "localhost")
 
 _hub = tempfile.TemporaryDirectory(prefix="specviz-hub-")
@@ -42,6 +44,14 @@ def no_network() -> Iterator[None]:
             patch.setattr(socket.socket, method, _local_only(getattr(socket.socket, method)))
         patch.setattr(socket, "getaddrinfo", _known_hosts_only(socket.getaddrinfo))
         yield
+
+
+@pytest.fixture(scope="session")
+def bundled_200(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The trace of a live run of the bundled pair over 200 rounds; its settings change on the way."""
+    path = tmp_path_factory.mktemp("bundled") / "run.jsonl"
+    record_bundled(path)
+    return path
 
 
 def _refuse(host: object) -> None:

@@ -1,6 +1,7 @@
 """Events to record: a small run written by hand, and random ones that add up."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
@@ -21,6 +22,11 @@ from specviz.events import (
     Token,
     Verdict,
 )
+from specviz.stats import RunStats
+from specviz.trace import Trace
+
+SMALL = Path(__file__).parent / "data" / "small.jsonl"
+"""A run whose every number can be worked out by hand; data/README.md does."""
 
 TOP = (Candidate(7, b" is", 0.53), Candidate(9, b" was", 0.333333))
 RAW = Raw(0.4, 0.3, 0.7, 1.5, 1.25, TOP, TOP[:1])
@@ -100,6 +106,15 @@ def run() -> list[Event]:
         round_(3, ("accepted", "accepted"), stop="max_new_tokens"),
         End("max_new_tokens"),
     ]
+
+
+def folded(trace: Trace) -> RunStats:
+    """The numbers of a recorded run."""
+    stats = RunStats()
+    for event in (trace.header, trace.calibration, *trace.rounds, trace.end):
+        if event is not None:
+            stats.add(event)
+    return stats
 
 
 _chance = st.floats(0, 1)

@@ -25,7 +25,7 @@ from specviz.events import (
     Settings,
     Timing,
 )
-from specviz.session import Session
+from specviz.session import Session, never
 from specviz.source import Emit
 
 PATIENCE = 10.0
@@ -115,8 +115,8 @@ def seen() -> Seen:
     return Seen()
 
 
-def started(source: Script, seen: Seen) -> Session:
-    session = Session(source, seen)
+def started(source: Script, seen: Seen, halts: Callable[[Event], bool] = never) -> Session:
+    session = Session(source, seen, halts)
     session.start()
     assert [type(seen.next(0)) for _ in range(2)] == [Progress, Notice]
     return session
@@ -437,4 +437,147 @@ def test_every_call_returns_at_once_while_the_source_is_busy(seen: Seen) -> None
     session.begin(REQUEST, paused=True)
     assert time.monotonic() - begun < 0.5
     gate.set()
+    session.close()
+
+
+def at(*indices: int) -> Callable[[Event], bool]:
+    """Halts at these rounds, and would at all that is no round."""
+
+    def halts(event: Event) -> bool:
+        assert threading.current_thread().name == "specviz-session"
+        return not isinstance(event, Round) or event.index in indices
+
+    return halts
+
+
+def test_a_run_halts_behind_the_round_that_says_so(seen: Seen) -> None:
+    source = Script(5)
+    session = started(source, seen, at(2, 4))
+    run = session.begin(REQUEST)
+    assert names([*seen.until(run, Round), *seen.until(run, Round)]) == [*OPENING, "Round", "Round"]
+    assert not session.running, "as soon as the round is seen"
+    assert seen.nothing()
+    assert len(source.asked) == 2, "the next round is not even begun"
+    session.resume()
+    assert names([*seen.until(run, Round), *seen.until(run, Round)]) == ["Round", "Round"]
+    assert seen.nothing()
+    session.step()
+    assert names(seen.until(run, End)) == ["Round", "End"], "the end behind a last round without a halt needs no permit"
+    session.close()
+
+
+@pytest.mark.parametrize("go_on", [Session.resume, Session.step])
+def test_behind_a_halt_at_the_last_round_the_end_waits(seen: Seen, go_on: Callable[[Session], None]) -> None:
+    session = started(Script(2), seen, at(2))
+    run = session.begin(REQUEST)
+    seen.until(run, Round)
+    assert names(seen.until(run, Round)) == ["Round"]
+    assert seen.nothing()
+    go_on(session)
+    assert names(seen.until(run, End)) == ["End"]
+    again = session.begin(REQUEST)
+    assert names(seen.until(again, Round)) == [*OPENING, "Round"], "the worker lives on"
+    session.close()
+
+
+def test_halts_is_asked_about_every_event_before_it_is_delivered(seen: Seen) -> None:
+    order: list[str] = []
+
+    def halts(event: Event) -> bool:
+        order.append(f"asked {type(event).__name__}")
+        return False
+
+    def deliver(run_id: int, event: Event) -> None:
+        order.append(f"given {type(event).__name__}")
+        seen(run_id, event)
+
+    session = Session(Script(1), deliver, halts)
+    session.start()
+    run = session.begin(REQUEST)
+    seen.until(run, End)
+    kinds = ["Progress", "Notice", *OPENING, "Round", "End"]
+    assert order == [f"{what} {kind}" for kind in kinds for what in ("asked", "given")]
+    session.close()
+
+
+def test_a_halt_drops_permits_as_a_pause_does(seen: Seen) -> None:
+    in_hand, gate = threading.Event(), threading.Event()
+
+    def before(index: int) -> None:
+        if index == 1:
+            in_hand.set()
+            assert_set(gate)
+
+    session = started(Script(5, before), seen, at(1))
+    run = session.begin(REQUEST, paused=True)
+    for _ in range(3):
+        session.step()
+    assert_set(in_hand)
+    gate.set()
+    seen.until(run, Round)
+    assert seen.nothing()
+    session.close()
+
+
+def test_whoever_answers_a_halt_with_resume_is_obeyed() -> None:
+    over = threading.Event()
+    got: list[str] = []
+
+    def deliver(run_id: int, event: Event) -> None:
+        got.append(type(event).__name__)
+        if isinstance(event, Round):
+            session.resume()
+        if isinstance(event, End):
+            over.set()
+
+    session = Session(Script(4), deliver, at(1, 2, 3, 4))
+    session.start()
+    session.begin(REQUEST)
+    assert over.wait(PATIENCE)
+    assert got.count("Round") == 4
+    session.close()
+
+
+def test_a_halt_of_a_run_that_was_superseded_does_not_pause_the_next(seen: Seen) -> None:
+    in_hand, gate = threading.Event(), threading.Event()
+
+    def halts(event: Event) -> bool:
+        if isinstance(event, Round) and not gate.is_set():
+            in_hand.set()
+            assert_set(gate)
+            return True
+        return False
+
+    session = started(Script(2), seen, halts)
+    first = session.begin(REQUEST)
+    assert_set(in_hand)
+    second = session.begin(REQUEST)
+    gate.set()
+    assert names(seen.until(second, End)) == [*OPENING, "Round", "Round", "End"]
+    assert names([event for run, event in seen.all if run == first]) == OPENING, "nothing old behind a begin"
+    session.close()
+
+
+@pytest.mark.parametrize("leave", [Session.close, lambda session: session.begin(REQUEST, paused=True)])
+def test_a_run_waiting_at_its_end_can_be_left(seen: Seen, leave: Callable[[Session], object]) -> None:
+    source = Script(1)
+    session = started(source, seen, at(1))
+    run = session.begin(REQUEST)
+    seen.until(run, Round)
+    leave(session)
+    session.close()
+    assert source.closed >= 1
+    assert not session_thread_alive()
+    assert not any(isinstance(event, End) for _, event in [*seen.all, *seen.queue.queue])
+
+
+def test_a_halt_that_fails_ends_the_run_with_its_words(seen: Seen) -> None:
+    def halts(event: Event) -> bool:
+        if isinstance(event, Round):
+            raise RuntimeError("boom")
+        return False
+
+    session = started(Script(3), seen, halts)
+    run = session.begin(REQUEST)
+    assert names(seen.until(run, Failed)) == [*OPENING, "Failed"]
     session.close()

@@ -382,10 +382,10 @@ def test_a_missing_file_a_folder_and_a_device(tmp_path: Path) -> None:
 def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = file(tmp_path, HEADER)
 
-    def refuse(self: Path) -> bytes:
+    def refuse(self: Path, mode: str) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(SpecvizError, match="no permission to read it"):
         read(path)
 

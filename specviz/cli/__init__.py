@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from specviz import __version__
+from specviz.cli.bench import BENCH_OPTIONS
 from specviz.cli.console import forgiving_streams, plain_words, say
 from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Whole, options, run_options
 from specviz.config import RunRequest
@@ -52,7 +53,9 @@ def specviz(ctx: click.Context, /, **given: Any) -> int:
     if ctx.invoked_subcommand is not None:
         set_here = [name for name in given if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
         if set_here:
-            option = "--" + {"prompts": "prompt", "ascii": "ascii"}.get(set_here[0], set_here[0]).replace("_", "-")
+            option = "--" + {"prompts": "prompt", "breakpoints": "break"}.get(set_here[0], set_here[0]).replace(
+                "_", "-"
+            )
             raise click.UsageError(f"{option} stands before {ctx.invoked_subcommand}: put options behind the command.")
         return 0
     from specviz.cli.app import live
@@ -82,6 +85,22 @@ def check(**given: Any) -> int:
     from specviz.cli.check import check as check_pair
 
     return check_pair(run_options(given, one_prompt=True))
+
+
+@specviz.command()
+@options(BENCH_OPTIONS)
+def bench(ks: tuple[int, ...], repeats: int, prompts_file: str | None, as_json: bool, **given: Any) -> int:
+    """Measure plain and speculative decoding beside what is predicted.
+
+    Half of the prompts predict, the other half is measured; one prompt does both. Without prompts: the 20 that come
+    with specviz.
+    """
+    from specviz.cli.bench import bench as measure
+    from specviz.cli.bench import with_prompts
+
+    one = bool(given["prompts"]) or given["prompt_file"] is not None
+    chosen = run_options({**given, "k": max(ks)}, one_prompt=True)
+    return measure(with_prompts(chosen, prompts_file, given=one), ks, repeats, as_json)
 
 
 @specviz.command()
@@ -121,6 +140,7 @@ def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True
         pace=given["pace"],
         paused=given["paused"] or not paced,
         at=at,
+        breakpoints=given["breakpoints"],
         theme=given["theme"],
         ascii=given["ascii"] or not _unicode(),
     )

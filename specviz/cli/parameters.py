@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from specviz.breakpoints import Breakpoint, parse_breakpoint
 from specviz.cli.console import say
 from specviz.config import (
     BUNDLED_DRAFT,
@@ -104,6 +105,18 @@ class NonEmpty(click.ParamType[Any]):
         return str(value)
 
 
+class Condition(click.ParamType[Any]):
+    """A breakpoint."""
+
+    name = "condition"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Breakpoint:
+        try:
+            return parse_breakpoint(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 def _is_utf8(text: str) -> bool:
     """Whether an argument was UTF-8: what was not comes as lone surrogates."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
@@ -185,6 +198,15 @@ DISPLAY_OPTIONS = [
     click.option("--paused", is_flag=True, help="Open paused."),
     click.option(
         "--pace", type=Pace(), default="auto", show_default=True, help="Seconds between rounds; 0: full speed."
+    ),
+    click.option(
+        "--break",
+        "breakpoints",
+        type=Condition(),
+        multiple=True,
+        metavar="CONDITION",
+        help="Pause where it holds: N<=1, reject<=2, overlap<.3, p/q<.1, token=ID, text~REGEX, streak>=5, end, |z|>3; "
+        "repeatable.",
     ),
     click.option("--ascii", is_flag=True, help="Draw with ASCII only."),
 ]

@@ -60,6 +60,12 @@ class Pair:
         return self.second
 
     @property
+    def drafters(self) -> tuple[str, ...]:
+        """What can draft for it, by the names in ``Settings.drafter``."""
+        there = {"model": self.second is not None, "ngram": True, "layers": self.exit_layer is not None}
+        return tuple(name for name, is_there in there.items() if is_there)
+
+    @property
     def models(self) -> tuple[CausalModel, ...]:
         return (self.target,) if self.second is None else (self.second, self.target)
 
@@ -113,7 +119,7 @@ class LiveSource:
         yield Header(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             specviz=__version__,
-            config=self._config(pair, request, list(drafters)),
+            config=self._config(pair, request),
             vocab_size=pair.vocabulary.size,
             end_ids=tuple(sorted(end_ids)),
             prompt=Prompt(prompt.text, tuple(map(pair.vocabulary.token, ids))),
@@ -138,7 +144,7 @@ class LiveSource:
             yield End(round_.stop, self._detail(pair, round_, run.emitted))
 
     def _drafters(self, pair: Pair, barred_until: int) -> dict[str, Drafter]:
-        """Everything that can draft for this pair, by its name in ``Settings.drafter``."""
+        """One of each of ``pair.drafters``."""
         drafting, drafters = self._options.drafting, dict[str, Drafter]()
         if pair.second:
             drafters["model"] = ModelDrafter(pair.second)
@@ -166,14 +172,14 @@ class LiveSource:
             return f"context limit: the target can be fed {pair.target.context} positions"
         return None
 
-    def _config(self, pair: Pair, request: RunRequest, drafters: list[str]) -> dict[str, Any]:
+    def _config(self, pair: Pair, request: RunRequest) -> dict[str, Any]:
         options = self._options
         models = pair.facts.models
         return {
             **asdict(options.pair),
             **asdict(options.drafting),
             "exit_layer": pair.exit_layer,
-            "drafters": drafters,
+            "drafters": list(pair.drafters),
             **asdict(request.settings),
             "seed": request.seed,
             "max_new_tokens": options.max_new_tokens,

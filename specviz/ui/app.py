@@ -13,6 +13,8 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.timer import Timer
 
+from specviz.breakpoints import Watch
+from specviz.events import Event
 from specviz.session import Session
 from specviz.source import Source
 from specviz.ui import themes
@@ -68,8 +70,15 @@ class SpecvizApp(App[None]):
         self.options = options
         self.timeline = Timeline(follow=options.live)
         self.inbox = Inbox(options.record, self._wake)
-        self.session = Session(source, self.inbox.deliver)
-        self.transport = Transport(self.session, self.timeline, options.request, live=options.live, pace=options.pace)
+        self.session = Session(source, self.inbox.deliver, self._halts)
+        self.transport = Transport(
+            self.session,
+            self.timeline,
+            options.request,
+            live=options.live,
+            pace=options.pace,
+            watch=Watch(options.breakpoints),
+        )
         self._started = False
         self._next_paint = 0.0
         self._drain_timer: Timer | None = None
@@ -166,6 +175,10 @@ class SpecvizApp(App[None]):
                 self._drain_timer = self.set_timer(wait, self._drain)
             else:
                 self._drain()
+
+    def _halts(self, event: Event) -> bool:
+        """On the worker thread: whether sampling stops here. A recorded run is read on; it stops where it is shown."""
+        return self.transport.watch.take(event) and self.options.live
 
     def _drain(self) -> None:
         self._drain_timer = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
 
-GROUPS = ("Run", "Rounds and tokens", "Settings and runs", "Screen", "Leave")
+GROUPS = ("Run", "Rounds and tokens", "Why", "Find and stop", "Settings and runs", "Screen", "Leave")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ KEYS: tuple[Key, ...] = (
     Key("forward", ("n",), "n", "next round", "One round forward: recorded if there is one, else sampled", "Run"),
     Key("slower", ("left_parenthesis",), "(", "slower", "Wait longer between rounds (never part of a time)", "Run"),
     Key("faster", ("right_parenthesis",), ")", "faster", "Wait less between rounds, down to full speed", "Run"),
+    Key("phase(1)", ("full_stop",), ".", "next phase", "Drafts, verification, verdicts, last token: one on", "Run"),
+    Key("phase(-1)", ("comma",), ",", "previous phase", "One phase of the round back", "Run"),
     Key("back", ("p",), "p", "previous round", "One round back, with the numbers as they were", "Rounds and tokens"),
     Key("first", ("g",), "g", "first round", "Go to the first round", "Rounds and tokens"),
     Key("last", ("G",), "G", "last round", "Go to the newest round", "Rounds and tokens"),
@@ -43,6 +45,21 @@ KEYS: tuple[Key, ...] = (
     Key("token(1)", ("right",), "→", "next token", "Token after this one, across rounds", "Rounds and tokens"),
     Key("line(-1)", ("up",), "↑", "token above", "Nearest token one line up in the text", "Rounds and tokens"),
     Key("line(1)", ("down",), "↓", "token below", "Nearest token one line down in the text", "Rounds and tokens"),
+    Key("inspect", ("enter",), "enter", "inspect", "All about the chosen token; stays open while you move", "Why"),
+    Key("metrics", ("m",), "m", "metrics", "All rates, tokens per round, speed, the tokens that cost most", "Why"),
+    Key("rejection(1)", ("f",), "f", "next rejection", "Go to the next rejected token", "Find and stop"),
+    Key("rejection(-1)", ("F",), "F", "previous rejection", "Go to the rejected token before", "Find and stop"),
+    Key(
+        "worst",
+        ("w",),
+        "w",
+        "worst overlap",
+        "The tested place with the least overlap; again: the next",
+        "Find and stop",
+    ),
+    Key("find", ("slash",), "/", "find", "List of tokens by text or condition", "Find and stop"),
+    Key("go_to", ("colon",), ":", "go to round", "Go to a round by its number", "Find and stop"),
+    Key("breakpoints", ("b",), "b", "breakpoints", "Conditions at which a run pauses", "Find and stop"),
     Key("k(-1)", ("minus",), "-", "draft fewer", "K - 1 from the next round on", "Settings and runs"),
     Key("k(1)", ("plus",), "+", "draft more", "K + 1 from the next round on", "Settings and runs"),
     Key(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from specviz.breakpoints import Breakpoint
 from specviz.config import RunRequest
 from specviz.events import Event
 
@@ -37,6 +38,7 @@ class AppOptions:
 
     ``request`` is the first run. ``prompts`` (name, text) stand behind the digits. ``live`` False: a recorded run,
     nothing can be sampled. ``pace`` in seconds, None: chosen by the app. ``at``: the round a recorded run opens on.
+    ``breakpoints`` pause it.
     ``record`` is asked for a recording at the start of each run; ``trace`` is the file a recorded run comes from.
     ``log_tail(n)`` gives the last n lines of what libraries wrote instead of drawing over the screen.
     """
@@ -47,6 +49,7 @@ class AppOptions:
     pace: float | None = None
     paused: bool = False
     at: int | None = None
+    breakpoints: tuple[Breakpoint, ...] = ()
     theme: str | None = None
     ascii: bool = False
     draft: str = ""

@@ -131,6 +131,10 @@ class RunView:
     failed: bool
     draft_device: str = ""
     draft_dtype: str = ""
+    phase: tuple[int, int] | None = None
+    """(phase shown, phases of the round), 1-based; None where the round is shown whole."""
+    hits: tuple[str, ...] = ()
+    """The breakpoints that the round shown hits, in words."""
 
 
 def run_fields(view: RunView) -> list[Field]:
@@ -201,6 +205,11 @@ def state(view: RunView) -> list[Field]:
     else:
         word = "PAUSED"
     fields = [Field((word,), 0, tone, right=True)]
+    if view.hits:
+        said = literal(", ".join(view.hits))
+        fields.insert(0, Field((f"break: {said}", f"break: {clip(said, 24)}", f"break: {clip(said, 12)}"), 1, "accent"))
+    if view.phase:
+        place = f"{place}, phase {view.phase[0]} of {view.phase[1]}"
     if place:
         fields.append(Field((place,), 0, right=True))
     if not at_end and view.mode == "paused":

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from specviz.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
 from specviz.stats import Rates, RunStats, Series
+from specviz.ui.phases import Reveal, focus, phases, stage
 from specviz.ui.widgets.sentences import default_row
 
 MAX_TEMPERATURE = 5.0
@@ -17,7 +18,8 @@ def row_count(round: Round) -> int:
 class Timeline:
     """The rounds of one run, the round shown (0: before the first) and the token cursor's row in it.
 
-    With ``follow`` a new round is shown as it comes, unless an older one is being looked at.
+    With ``follow`` a new round is shown as it comes, unless an older one is being looked at. A round may be shown up
+    to one of its phases; the numbers are those before it until it is shown whole.
     """
 
     def __init__(self, *, follow: bool = True) -> None:
@@ -38,6 +40,7 @@ class Timeline:
         self.stats = RunStats()
         self.shown = 0
         self.row = 0
+        self.reveal: Reveal | None = None
 
     def add(self, event: Event) -> None:
         match event:
@@ -95,19 +98,29 @@ class Timeline:
         return self.round.settings if self.round else None
 
     @property
+    def settled(self) -> int:
+        """The last round whose outcome is on screen."""
+        return self.shown - (self.reveal is not None)
+
+    @property
     def rates(self) -> Rates:
-        return self.stats.on_screen(self.shown)
+        return self.stats.on_screen(self.settled)
 
     @property
     def series(self) -> Series:
-        return self.stats.series(self.shown)
+        return self.stats.series(self.settled)
 
     @property
     def permanent(self) -> tuple[str, ...]:
         return tuple(notice.message for notice in self.notices if notice.permanent)
 
     def show(self, index: int, row: int | None = None) -> None:
-        """Show a round by its 1-based index, clamped to what there is, with the cursor on ``row``."""
+        """Show a round by its 1-based index, clamped to what there is, with the cursor on ``row``.
+
+        Another row of a round shown up to a phase leaves it at that phase.
+        """
+        if index != self.shown or row is None:
+            self.reveal = None
         self.shown = max(0, min(index, self.total))
         if self.round is None:
             self.row = 0
@@ -116,13 +129,29 @@ class Timeline:
         else:
             self.row = max(0, min(row, row_count(self.round) - 1))
 
+    def show_phase(self, index: int, phase: int) -> None:
+        """Show a round up to phase ``phase`` (0-based), the cursor on the row the phase is about."""
+        self.show(index)
+        if self.round is None:
+            return
+        reveals = phases(self.round)
+        if phase < len(reveals) - 1:
+            self.reveal = reveals[phase]
+            self.row = focus(self.round, self.reveal)
+
+    @property
+    def phase(self) -> tuple[int, int]:
+        """(0-based phase the round is shown up to, number of its phases)."""
+        reveals = phases(self.round) if self.round else ()
+        return reveals.index(self.reveal) if self.reveal else len(reveals) - 1, len(reveals)
+
     def neighbour(self, step: int) -> tuple[int, int] | None:
         """(round, row) of the token before (-1) or after (1) the cursor, across recorded rounds."""
         if self.round is None:
             return (1, 0) if step > 0 and self.rounds else None
         row = self.row + step
         if 0 <= row < row_count(self.round):
-            return self.shown, row
+            return None if stage(self.round, self.reveal, row) == "hidden" else (self.shown, row)
         index = self.shown + step
         if not 1 <= index <= self.total:
             return None

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from typing import Literal
 
+from specviz.breakpoints import Watch
 from specviz.config import MAX_K, RunRequest
-from specviz.events import Event, Failed, Settings
+from specviz.events import Event, Failed, Round, Settings
 from specviz.session import Session
 from specviz.ui.options import AUTO_PACE
 from specviz.ui.timeline import MAX_TEMPERATURE, Timeline, warmer
@@ -17,19 +18,31 @@ PACES = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 class Transport:
-    """Drives one session and one timeline. Recorded rounds are shown again, never sampled again."""
+    """Drives one session and one timeline. Recorded rounds are shown again, never sampled again.
+
+    ``watch`` knows which rounds hit a breakpoint; the session has stopped sampling by then, playing stops here.
+    """
 
     def __init__(
-        self, session: Session, timeline: Timeline, request: RunRequest, *, live: bool, pace: float | None = None
+        self,
+        session: Session,
+        timeline: Timeline,
+        request: RunRequest,
+        *,
+        live: bool,
+        pace: float | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.session = session
         self.timeline = timeline
+        self.watch = watch or Watch()
         self.live = live
         self.mode: Mode = "paused"
         self.request = request
         self.settings: Settings = request.settings
         self.run_id = 0
         self._broken = False
+        self._unfolding = False
         self._open_on: int | None = None
         self._pace = AUTO_PACE if pace is None else pace
         self.session.pace = self._session_pace
@@ -45,6 +58,7 @@ class Transport:
         self.request = request
         self.settings = request.settings
         self._open_on = at
+        self._unfolding = False
         if self.live:
             self.mode = "paused" if paused else "running"
         else:
@@ -58,12 +72,21 @@ class Transport:
         self.timeline.add(event)
         if run_id == 0 and isinstance(event, Failed):
             self._broken = True
+        if isinstance(event, Round):
+            self._take_round(event)
         if self._open_on is not None and (self.timeline.total >= self._open_on or self.timeline.over):
             self.timeline.show(self._open_on)
             self._open_on = None
         if self.timeline.over and (self.mode == "running" or self.timeline.at_end):
             self.mode = "paused"
         return True
+
+    def _take_round(self, round: Round) -> None:
+        if self._unfolding:
+            self._unfolding = False
+            self.timeline.show_phase(round.index, 0)
+        if self.mode == "running" and self.watch.hit(round.index):
+            self.mode = "paused"
 
     @property
     def can_toggle(self) -> bool:
@@ -116,6 +139,26 @@ class Transport:
             self.pause()
         self.timeline.show(index, row)
 
+    def step_phase(self, step: int) -> None:
+        """One phase on (1) or back (-1), across rounds; at the newest round's end one more is sampled and unfolded."""
+        if self.mode != "paused":
+            self.pause()
+        timeline = self.timeline
+        at, count = timeline.phase
+        if 0 <= at + step < count:
+            timeline.show_phase(timeline.shown, at + step)
+        elif step < 0:
+            timeline.show(timeline.shown - 1)
+        elif not timeline.at_end:
+            timeline.show_phase(timeline.shown + 1, 0)
+        elif self.can_sample and not self._unfolding:
+            self._unfolding = True
+            self.session.step()
+
+    def can_step_phase(self, step: int) -> bool:
+        at, count = self.timeline.phase
+        return 0 <= at + step < count or (self.timeline.shown > 0 if step < 0 else self.can_step)
+
     def move(self, step: int) -> None:
         if place := self.timeline.neighbour(step):
             self.seek(*place)
@@ -124,10 +167,13 @@ class Transport:
         """One recorded round further; at the newest go on sampling where that is possible. False: no longer playing."""
         if self.mode != "playing":
             return False
-        if self._pace == 0:
-            self.timeline.show(self.timeline.total)
-        elif not self.timeline.at_end:
-            self.timeline.show(self.timeline.shown + 1)
+        shown, total = self.timeline.shown, self.timeline.total
+        next_hit = next((hit for hit in self.watch.hits if hit > shown), total)
+        if shown < total:
+            self.timeline.show(min(next_hit, total) if self._pace == 0 else shown + 1)
+            if self.watch.hit(self.timeline.shown):
+                self.mode = "paused"
+                return False
         if not self.timeline.at_end:
             return True
         if self.timeline.over:

@@ -34,10 +34,12 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
         total=timeline.total,
         progress=timeline.progress,
         ready=timeline.ready,
-        end=timeline.end,
+        end=timeline.end if timeline.reveal is None else None,
         failed=timeline.failed is not None,
         draft_device=known("draft_device"),
         draft_dtype=known("draft_dtype"),
+        phase=(timeline.phase[0] + 1, timeline.phase[1]) if timeline.reveal else None,
+        hits=transport.watch.hit(timeline.shown),
     )
 
 
@@ -61,6 +63,12 @@ def works(action: str, transport: Transport) -> bool:
             return timeline.neighbour(1) is not None
         case "line(-1)" | "line(1)":
             return timeline.shown > 0
+        case "phase(-1)" | "phase(1)":
+            return transport.can_step_phase(int(action[6:-1]))
+        case "inspect":
+            return timeline.header is not None
+        case "metrics" | "rejection(1)" | "rejection(-1)" | "worst" | "find" | "go_to":
+            return timeline.total > 0
         case "k(-1)" | "k(1)":
             return transport.can_change_k(int(action[2:-1]))
         case "temperature(-1)" | "temperature(1)":
@@ -81,15 +89,12 @@ def hints(transport: Transport) -> tuple[Hint, ...]:
     play = Hint(("play",), on)
     rounds, tokens = Hint(("forward", "back"), "round"), Hint(("token(-1)", "token(1)"), "token")
     k, temperature = Hint(("k(-1)", "k(1)"), "K"), Hint(("temperature(-1)", "temperature(1)"), "T")
-    again, view = Hint(("again",), "again"), Hint(("view",), "view")
+    why, metrics = Hint(("inspect",), "why"), Hint(("metrics",), "metrics")
     always = (Hint(("help",), "keys"), Hint(("quit",), "quit"))
     if not timeline.ready:
         return (play, k, temperature, *always)
     if transport.mode == "running":
-        return (play, rounds, k, temperature, Hint(("slower", "faster"), "pace"), view, *always)
+        return (play, rounds, k, temperature, Hint(("slower", "faster"), "pace"), metrics, *always)
     if transport.live and timeline.over and timeline.at_end:
-        return (rounds, tokens, again, Hint(("reseed",), "new seed"), Hint(("edit",), "prompt"), view, *always)
-    if not transport.live:
-        ends, pace = Hint(("first", "last"), "ends"), Hint(("slower", "faster"), "pace")
-        return (play, rounds, tokens, ends, pace, view, *always)
-    return (play, rounds, tokens, k, again, view, *always)
+        return (rounds, tokens, why, metrics, Hint(("again",), "again"), Hint(("reseed",), "seed"), *always)
+    return (play, rounds, tokens, why, Hint(("rejection(1)", "rejection(-1)"), "rejection"), metrics, *always)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -128,6 +129,43 @@ async def hit(pilot: Pilot[None], *keys: str) -> None:
 async def ready(pilot: Pilot[None], app: SpecvizApp) -> None:
     await until(pilot, lambda: app.timeline.ready and not len(app.inbox), "ready")
     await pilot.pause()
+
+
+async def sampled(pilot: Pilot[None], app: SpecvizApp, rounds: int) -> None:
+    """Step until there are so many rounds."""
+
+    def reached(index: int) -> bool:
+        return app.timeline.total >= index
+
+    for index in range(app.timeline.total + 1, rounds + 1):
+        app.simulate_key("n")
+        await until(pilot, partial(reached, index))
+    await pilot.pause()
+
+
+Stop = tuple[int, tuple[str, ...]]
+"""A round at which a run paused, and the breakpoints it named."""
+
+
+async def stops(app: SpecvizApp, size: tuple[int, int] = (120, 40)) -> list[Stop]:
+    """Run on by space until the end is shown: where breakpoints paused the run."""
+    seen: list[Stop] = []
+
+    def over() -> bool:
+        return app.timeline.over and app.timeline.at_end
+
+    def paused_behind(index: int) -> bool:
+        return mode(app.transport) == "paused" and (app.timeline.shown > index or over())
+
+    async with app.run_test(size=size) as pilot:
+        await ready(pilot, app)
+        while not over():
+            before = app.timeline.shown
+            await hit(pilot, "space")
+            await until(pilot, partial(paused_behind, before))
+            if app.timeline.shown > before and (said := app.transport.watch.hit(app.timeline.shown)):
+                seen.append((app.timeline.shown, said))
+    return seen
 
 
 @pytest.hookimpl(tryfirst=True)

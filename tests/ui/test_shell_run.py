@@ -13,8 +13,7 @@ from specviz.ui.inbox import FULL, Inbox
 from specviz.ui.parts import FailurePanel, LoadingPanel
 from specviz.ui.screens.main import LEAST_HEIGHT, LEAST_WIDTH
 from tests.ui.builders import make_header, make_round
-from tests.ui.conftest import Script, hit, make_app, mode, on_main, ready, until
-from tests.ui.test_shell_keys import sampled
+from tests.ui.conftest import Script, hit, make_app, mode, on_main, ready, sampled, until
 
 SIZE = (120, 40)
 

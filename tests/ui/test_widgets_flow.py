@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from specviz.events import Prompt
 from specviz.tokens import width as cells
 from specviz.ui.glyphs import UNICODE
+from specviz.ui.phases import WAITING, Reveal, phases
 from specviz.ui.widgets.flow import Flow, Span, nearest
 from specviz.ui.widgets.story import Story
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run, make_token
@@ -214,3 +215,86 @@ def test_ghosts_that_are_half_a_character_show_their_bytes() -> None:
     told = story(make_round(1, drafted=drafted, last=" b"), prompt="a")
     told.look(1, None)
     assert text_of(told) == ["a✗⟨E6⟩⟨BC⟩↳b"]
+
+
+def test_phases_tell_the_text_token_by_token() -> None:
+    made = make_round(verdicts="✓✗·", tokens=[" is", " a", "nd"], last=" Frog")
+    told = story(made, prompt="He")
+    seen = []
+    for step in phases(made):
+        told.look(1, None, step)
+        seen.append("".join(text_of(told)))
+    assert seen == [
+        "He?is",
+        "He?is?a",
+        "He?is?a?nd",
+        "He?is?a?nd",
+        "He is?a?nd",
+        "He is✗a·nd",
+        "He is✗a·nd↳Frog",
+    ]
+
+
+def test_phases_of_bonus_plain_and_cut_rounds() -> None:
+    def texts(verdicts: str, tokens: list[str]) -> list[str]:
+        made = make_round(verdicts=verdicts, tokens=tokens, last=" end")
+        told = story(made, prompt="He")
+        lines = []
+        for step in phases(made):
+            told.look(1, None, step)
+            lines.append("".join(text_of(told)))
+        return lines
+
+    assert texts("✓", [" is"]) == ["He?is", "He?is", "He is", "He is+end"]
+    assert texts("", []) == ["He", "He=end"]
+    assert texts("✓–", [" is", " a"]) == ["He?is", "He?is?a", "He?is?a", "He is–a"]
+
+
+def test_ghosts_that_wait_have_a_kind_of_their_own_and_can_be_found() -> None:
+    made = make_round(verdicts="✓✗·", tokens=[" is", " a", "nd"], last=" Frog")
+    told = story(made, prompt="He")
+    told.look(1, None, Reveal(2, False, 0, False))
+    spans = [(span.text, span.kind, span.role, span.row) for span in told.line(0) if span.round]
+    assert spans == [
+        ("?", WAITING, "ghost-mark", 0),
+        ("is", WAITING, "ghost", 0),
+        ("?", WAITING, "ghost-mark", 1),
+        ("a", WAITING, "ghost", 1),
+    ]
+    assert told.find(1, 1) == (0, 0, 5)
+    assert told.find(1, 2) is None
+    assert told.find(1, 3) is None
+
+
+def test_the_last_phase_is_the_whole_round_for_every_round() -> None:
+    rounds = make_run(40, 4, 2)
+    told = story(*rounds, width=30)
+    for index, made in enumerate(rounds, start=1):
+        told.look(index, None, phases(made)[-1])
+        last = [told.line(y) for y in range(told.count)]
+        told.look(index, None)
+        assert last == [told.line(y) for y in range(told.count)]
+
+
+def test_a_ghost_completes_the_character_the_text_ends_in_through_all_phases() -> None:
+    han = "漢".encode()
+    before = make_round(1, verdicts="", last=b" " + han[:1])
+    made = make_round(2, verdicts="✓✗", tokens=[han[1:2], han[2:]], last="字")
+    told = story(before, made, prompt="a")
+    seen = []
+    for step in phases(made):
+        told.look(2, None, step)
+        seen.append("".join(text_of(told)))
+    assert seen[:2] == ["a=?⟨BC⟩", "a=?⟨BC⟩?漢"]
+    assert seen[3] == "a=?漢"
+    assert seen[4] == "a=✗漢"
+
+
+def test_the_ghosts_of_a_split_character_read_the_same_before_and_behind_a_verdict() -> None:
+    han = "漢".encode()
+    made = make_round(1, verdicts="✓✗··", tokens=[b" " + han[:1], " b", han[:2], " c"], last=" end")
+    told = story(made, prompt="a")
+    told.look(1, None, Reveal(4, True, 0, False))
+    assert text_of(told) == ["a??b?⟨E6⟩⟨BC⟩?c"]
+    told.look(1, None, Reveal(4, True, 1, False))
+    assert text_of(told) == ["a ?b?⟨E6⟩⟨BC⟩?c"]

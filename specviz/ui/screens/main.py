@@ -1,35 +1,29 @@
 """The screen of a run: text, round and plots as of the round shown, and the keys that move through it."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 from textual.timer import Timer
 
-from specviz.config import MAX_SEED
 from specviz.events import Failed
 from specviz.ui.keys import KEYS, main_bindings
 from specviz.ui.literal import literal
 from specviz.ui.options import AppOptions
 from specviz.ui.parts import Aside, Banner, FailurePanel, KeyBar, LoadingPanel, StatusLine, TooSmall
+from specviz.ui.phases import stage, without_correction
 from specviz.ui.plot_column import PlotColumn
-from specviz.ui.screens.help import HelpScreen
-from specviz.ui.screens.prompt import PromptScreen
-from specviz.ui.screens.save import SaveScreen
+from specviz.ui.screens.asking import PanelActions
 from specviz.ui.status import pair_names, rate_fields, run_fields
 from specviz.ui.transport import Transport
 from specviz.ui.view import hints, run_view, works
+from specviz.ui.widgets.inspector import Inspector
 from specviz.ui.widgets.legend import Legend
 from specviz.ui.widgets.round_panel import RoundPanel
 from specviz.ui.widgets.round_strip import RoundStrip
 from specviz.ui.widgets.text_panel import TextPanel
-
-if TYPE_CHECKING:
-    from specviz.ui.app import SpecvizApp
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 20
 LOG_LINES = 6
@@ -42,17 +36,14 @@ SOONEST = 1 / 30
 ACTIONS = frozenset(action for key in KEYS for action in key.actions)
 
 
-class MainScreen(Screen[None]):
-    """Shows the transport's timeline. A key acts on the transport, then what changed is shown."""
+class MainScreen(PanelActions):
+    """Shows the transport's timeline."""
 
     BINDINGS: ClassVar[list[BindingType]] = main_bindings()
     AUTO_FOCUS = ""
 
     def __init__(self, transport: Transport, options: AppOptions) -> None:
-        super().__init__()
-        self.transport = transport
-        self.timeline = transport.timeline
-        self.options = options
+        super().__init__(transport, options)
         ascii = options.ascii
         self.status_run = StatusLine(id="status-run", ascii=ascii)
         self.status_rates = StatusLine(id="status-rates", ascii=ascii)
@@ -61,6 +52,7 @@ class MainScreen(Screen[None]):
         self.loading_panel = LoadingPanel(ascii=ascii)
         self.text = TextPanel(id="text", ascii=ascii)
         self.round = RoundPanel(id="round", ascii=ascii)
+        self.inspector = Inspector(id="inspector", ascii=ascii)
         self.plots = PlotColumn(self.timeline, ascii=ascii, id="plots")
         self.strip = RoundStrip(id="strip", ascii=ascii)
         self.prompt_name = Aside()
@@ -83,6 +75,7 @@ class MainScreen(Screen[None]):
             with Vertical(id="story"):
                 yield self.text
                 yield self.round
+            yield self.inspector
             yield self.plots
         yield self.strip
         with Horizontal(id="legend-line"):
@@ -90,10 +83,6 @@ class MainScreen(Screen[None]):
             yield self.prompt_name
         yield self.key_bar
         yield TooSmall(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
-
-    @property
-    def shell(self) -> "SpecvizApp":
-        return cast("SpecvizApp", self.app)
 
     def on_mount(self) -> None:
         self._show_view(self.view)
@@ -111,14 +100,35 @@ class MainScreen(Screen[None]):
         timeline = self.timeline
         self._take_run()
         max_k = max(timeline.max_k, self.transport.settings.k)
-        self.text.show(timeline.shown, timeline.row)
-        self.round.show(timeline.round, row=timeline.row, max_k=max_k, end=timeline.end if timeline.at_end else None)
+        self.text.show(timeline.shown, timeline.row, reveal=timeline.reveal)
+        self.round.show(
+            timeline.round,
+            row=timeline.row,
+            max_k=max_k,
+            end=timeline.end if timeline.at_end else None,
+            reveal=timeline.reveal,
+        )
         self.round.styles.height = max_k + ROUND_LINES + self.round.gutter.height
-        self.strip.show(timeline.counts, timeline.shown, max_k + 1)
+        self.strip.show(timeline.counts, timeline.shown, max_k + 1, whole=timeline.reveal is None)
         self.plots.update()
+        self._inspect()
         self._update_lines()
         self._tell()
         self._keep_playing()
+
+    def _inspect(self) -> None:
+        if not self.has_class("-inspecting"):
+            return
+        header, round, row = self.timeline.header, self.timeline.round, self.timeline.row
+        special_ids = frozenset(header.config.get("special_ids", ())) if header else frozenset()
+        if round is None:
+            self.inspector.show(None, 0, prompt=header.prompt if header else None, special_ids=special_ids)
+        elif self.timeline.reveal is None:
+            self.inspector.show(round, row, special_ids=special_ids)
+        elif stage(round, self.timeline.reveal, row) == "decided":
+            self.inspector.show(without_correction(round), row, special_ids=special_ids)
+        else:
+            self.inspector.show(None, 0)
 
     def _take_run(self) -> None:
         """Begin a new text where a new run began, and add the rounds that came."""
@@ -196,7 +206,7 @@ class MainScreen(Screen[None]):
     def works(self, action: str) -> bool:
         match action:
             case "close":
-                return self.failure.is_open
+                return self.failure.is_open or self.has_class("-inspecting")
             case "save":
                 return self.shell.trace_path is not None
             case "prompt":
@@ -211,45 +221,12 @@ class MainScreen(Screen[None]):
             return None
         return True
 
-    def action_play(self) -> None:
-        self.transport.toggle()
-        self.update()
-
-    def action_forward(self) -> None:
-        self.transport.forward()
-        self.update()
-
-    def action_back(self) -> None:
-        self._seek(self.timeline.shown - 1)
-
-    def action_first(self) -> None:
-        self._seek(1)
-
-    def action_last(self) -> None:
-        self._seek(self.timeline.total)
-
-    def action_token(self, step: int) -> None:
-        self.transport.move(step)
-        self.update()
-
     def action_line(self, lines: int) -> None:
         """The token above or below; below the last line shown the text goes on with the next recorded round."""
         if place := self.text.neighbour(lines):
-            self._seek(*place)
+            self.seek(*place)
         elif lines > 0 and not self.timeline.at_end:
-            self._seek(self.timeline.shown + 1)
-
-    def _seek(self, index: int, row: int | None = None) -> None:
-        self.transport.seek(index, row)
-        self.update()
-
-    def action_k(self, steps: int) -> None:
-        self.transport.change_k(steps)
-        self.update()
-
-    def action_temperature(self, steps: int) -> None:
-        self.transport.change_temperature(steps)
-        self.update()
+            self.seek(self.timeline.shown + 1)
 
     def action_slower(self) -> None:
         self._change_pace(1)
@@ -264,27 +241,23 @@ class MainScreen(Screen[None]):
             self._player = None
         self.update()
 
-    def action_again(self) -> None:
-        self._begin()
-
-    def action_reseed(self) -> None:
-        self._begin(seed=(self.transport.request.seed + 1) % (MAX_SEED + 1))
-
-    def action_prompt(self, number: int) -> None:
-        self._begin(prompt=self.options.prompts[number - 1][1])
-
-    def _begin(self, *, seed: int | None = None, prompt: str | None = None) -> None:
-        self.transport.again(seed=seed, prompt=prompt)
+    def action_inspect(self, *, keep: bool = False) -> None:
+        """Open the inspector; give it all the room if it needs more; put it away. ``keep``: only open it."""
+        if not self.has_class("-inspecting"):
+            self.add_class("-inspecting")
+        elif not keep:
+            if self.inspector.max_scroll_y and not self.has_class("-inspecting-only"):
+                self.add_class("-inspecting-only")
+            else:
+                self._close_inspector()
         self.update()
+        self.call_after_refresh(self.plots.update)
 
-    def action_edit(self) -> None:
-        def run(prompt: str | None) -> None:
-            if prompt is not None:
-                self._begin(prompt=prompt)
-
-        self.app.push_screen(PromptScreen(self.transport.request.prompt, ascii=self.options.ascii), run)
+    def _close_inspector(self) -> None:
+        self.remove_class("-inspecting", "-inspecting-only")
 
     def action_view(self) -> None:
+        self._close_inspector()
         views = WIDE_VIEWS if self.has_class("-wide") else NARROW_VIEWS
         current = self.view if self.view in views else views[0]
         self._show_view(views[(views.index(current) + 1) % len(views)])
@@ -295,37 +268,25 @@ class MainScreen(Screen[None]):
             self.set_class(each == name, f"-view-{each}")
         self.call_after_refresh(self.plots.update)
 
-    def action_theme(self) -> None:
-        self.shell.next_theme()
-
-    def action_save(self) -> None:
-        def done(saved: Path | None) -> None:
-            if saved is not None:
-                self.shell.say(f"Saved to {saved}")
-
-        if path := self.shell.trace_path:
-            self.app.push_screen(SaveScreen(path, ascii=self.options.ascii), done)
-
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(ascii=self.options.ascii))
-
     def action_close(self) -> None:
-        self.failure.close()
+        if self.failure.is_open:
+            self.failure.close()
+        else:
+            self._close_inspector()
         self.update()
-
-    def action_quit(self) -> None:
-        self.shell.leave()
 
     # -- clicks
 
     @on(TextPanel.TokenClicked)
     def _token_clicked(self, message: TextPanel.TokenClicked) -> None:
-        self._seek(message.round, message.row)
+        self.transport.seek(message.round, message.row)
+        self.action_inspect(keep=True)
 
     @on(RoundPanel.RowClicked)
     def _row_clicked(self, message: RoundPanel.RowClicked) -> None:
-        self._seek(self.timeline.shown, message.row)
+        self.transport.seek(self.timeline.shown, message.row)
+        self.action_inspect(keep=True)
 
     @on(RoundStrip.JumpTo)
     def _jump_to(self, message: RoundStrip.JumpTo) -> None:
-        self._seek(message.round)
+        self.seek(message.round)

@@ -8,10 +8,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 
-from specviz.tokens import safe_terminal_text, width
+from specviz.ui.literal import one_for_one
 from specviz.ui.screens.panel import Panel
-
-UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
 
 
 class PromptArea(TextArea):
@@ -23,7 +21,7 @@ class PromptArea(TextArea):
         pass
 
     def get_line(self, line_index: int) -> Text:
-        return Text("".join(map(_cell, self.document.get_line(line_index))), end="", no_wrap=True)
+        return Text(one_for_one(self.document.get_line(line_index)), end="", no_wrap=True)
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "enter":
@@ -62,11 +60,3 @@ class PromptScreen(Panel[str]):
 
     def action_run(self) -> None:
         self.dismiss(self.query_one(PromptArea).text)
-
-
-def _cell(char: str) -> str:
-    """One character for one, so that the cursor stays where the text is."""
-    if char == "\t":
-        return char
-    shown = safe_terminal_text(char)
-    return shown if len(shown) == 1 and width(shown) else UNPRINTABLE

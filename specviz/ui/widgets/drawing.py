@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from rich.cells import chop_cells
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -10,6 +11,7 @@ from specviz.tokens import clip, width
 
 Part = tuple[str, str]
 """Text and the name of its style."""
+Line = list[Part]
 
 EIGHTHS = 8
 
@@ -24,6 +26,49 @@ def fit(text: str, cells: int, *, right: bool = False, ascii: bool = False) -> s
 def strip_of(parts: Iterable[tuple[str, Style]], cells: int, base: Style) -> Strip:
     """A line of exactly ``cells`` cells; every piece stands on the ``base`` style."""
     return Strip([Segment(text, base + style) for text, style in parts if text]).adjust_cell_length(cells, base)
+
+
+def padded(line: Iterable[Part], cells: int, *, ascii: bool = False) -> Line:
+    """``line`` in exactly ``cells`` cells: cut, or filled with blanks."""
+    kept: Line = []
+    room = cells
+    for text, style in line:
+        whole = width(text) <= room
+        text = text if whole else clip(text, room, ascii=ascii)
+        if text:
+            kept.append((text, style))
+            room -= width(text)
+        if not whole:
+            break
+    return [*kept, (" " * room, "text")] if room > 0 else kept
+
+
+def beside(columns: Sequence[Sequence[Line]], cells: Sequence[int], gap: int, *, ascii: bool = False) -> list[Line]:
+    """Columns of so many ``cells`` next to each other, as long as the longest."""
+    lines: list[Line] = []
+    for y in range(max((len(column) for column in columns), default=0)):
+        line: Line = []
+        for column, size in zip(columns, cells, strict=True):
+            if line:
+                line.append((" " * gap, "text"))
+            line += padded(column[y] if y < len(column) else (), size, ascii=ascii)
+        lines.append(line)
+    return lines
+
+
+def wrapped(text: str, cells: int) -> list[str]:
+    """``text`` in lines of at most ``cells`` cells, broken at spaces, and inside a word only where it is longer."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if width(longer) <= cells:
+            line = longer
+            continue
+        if line:
+            lines.append(line)
+        *full, line = chop_cells(word, max(1, cells)) if width(word) > cells else (word,)
+        lines += full
+    return [*lines, line] if line else lines
 
 
 def bar(share: float, cells: int, eighths: Sequence[str]) -> str:

@@ -59,6 +59,11 @@ def told_apart(a: float, b: float, least: int = 2, most: int = 6) -> tuple[str, 
     return short(a, most), short(b, most)
 
 
+def signed(value: float, digits: int = 3, minus: str = "−") -> str:
+    """A difference of two probabilities: ``+.635``, ``−.021``, ``−3e-4``."""
+    return f"{minus if value < 0 else '+'}{prob(abs(value), digits)}" if value else prob(0.0, digits)
+
+
 def fixed(value: float | None, digits: int, none: str = NONE) -> str:
     """A plain number with so many decimals."""
     return none if value is None else f"{value:.{digits}f}"

@@ -31,7 +31,7 @@ def lines_of(rates: Rates, rows: int, width: int, glyphs: Glyphs) -> list[list[P
         first = second = bars
     size = [column + (cells + 1 if cells else 0) for cells in (first, second)]
     lines: list[list[Part]] = [
-        [(fit("i".rjust(index), index) + " " + fit(" if tested", size[0]) + "  " + " of all rounds", "head")]
+        [("i".rjust(index) + " " + fit(" if tested", size[0], ascii=glyphs.ascii) + "   of all rounds", "head")]
     ]
     known = {rate.position: rate for rate in rates.per_position}
     for position in range(1, rows + 1):

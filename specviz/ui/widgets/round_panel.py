@@ -11,10 +11,21 @@ from textual.strip import Strip
 from specviz.events import End, Round
 from specviz.tokens import width as cells
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.ui.phases import (
+    WAITING,
+    Reveal,
+    explain_phase,
+    focus,
+    headline,
+    partial,
+    stage,
+    times_so_far,
+    without_correction,
+)
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.drawing import Part, strip_of
 from specviz.ui.widgets.round_table import Columns, RoundTable
-from specviz.ui.widgets.sentences import default_row, ending, explain, timing, title
+from specviz.ui.widgets.sentences import ending
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _NOTE_LINES = 2
@@ -30,6 +41,7 @@ class RoundPanel(Bordered):
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *COMPONENTS,
+        component(WAITING),
         "round--head",
         "round--quiet",
         "round--faint",
@@ -41,6 +53,7 @@ class RoundPanel(Bordered):
         + component_css("RoundPanel")
         + """
     RoundPanel { height: 1fr; padding: 0; }
+    RoundPanel > .token--waiting { color: $secondary; }
     RoundPanel > .round--head { color: $secondary; }
     RoundPanel > .round--quiet { text-style: dim; }
     RoundPanel > .round--faint { color: $border; }
@@ -61,6 +74,7 @@ class RoundPanel(Bordered):
         self._glyphs = glyphs(ascii)
         self._round: Round | None = None
         self._row: int | None = None
+        self._reveal: Reveal | None = None
         self._max_k = 0
         self._top = 0
         self._rows: list[int | None] = []
@@ -68,15 +82,29 @@ class RoundPanel(Bordered):
         self.set_class(ascii, "-ascii")
         self.entitle("Round")
 
-    def show(self, round: Round | None, *, row: int | None = None, max_k: int = 0, end: End | None = None) -> None:
-        """Show ``round`` with ``row`` chosen; None: the row worth explaining. ``max_k``: the rows to reserve."""
+    def show(
+        self,
+        round: Round | None,
+        *,
+        row: int | None = None,
+        max_k: int = 0,
+        end: End | None = None,
+        reveal: Reveal | None = None,
+    ) -> None:
+        """Show ``round`` with ``row`` chosen; None: the row worth explaining. ``max_k``: the rows to reserve.
+
+        With ``reveal`` only what is known in that phase; a row still hidden gives way to the one the phase is about.
+        """
+        reveal = partial(reveal)
         self.entitle(
-            title(round, self._glyphs) if round else "Round", ending(end, self._glyphs) if end and round else ""
+            headline(round, reveal, self._glyphs) if round else "Round",
+            ending(end, self._glyphs) if end and round and reveal is None else "",
         )
-        row = row if row is not None or round is None else default_row(round)
+        if round is not None and (row is None or stage(round, reveal, row) == "hidden"):
+            row = focus(round, reveal)
         max_k = max(max_k, round.k if round else 0)
-        if round is not self._round or (row, max_k) != (self._row, self._max_k):
-            self._round, self._row, self._max_k = round, row, max_k
+        if round is not self._round or (row, max_k, reveal) != (self._row, self._max_k, self._reveal):
+            self._round, self._row, self._max_k, self._reveal = round, row, max_k, reveal
             self._strips = None
             self.refresh()
 
@@ -106,6 +134,7 @@ class RoundPanel(Bordered):
             return [strip_of([(" no round yet", self._style("quiet"))], width, self.rich_style)]
         head, times = height >= 4, height >= 6
         notes = [(line, "text") for line in self._notes(shown, width)]
+        told = shown if self._reveal is None else without_correction(shown)
         reserved = self._max_k + 1
         room = height - head - times
         table = max(1, min(reserved, room - min(_NOTE_LINES, room // 3)))
@@ -120,14 +149,19 @@ class RoundPanel(Bordered):
         chosen: set[int] = set()
         for slot in range(self._top, self._top + table):
             row = shown.k if slot == self._max_k else slot if slot < shown.k else None
+            known = "hidden" if row is None else stage(shown, self._reveal, row)
+            if row is None or known == "hidden":
+                lines.append(drawing.empty(slot) if slot < self._max_k else [])
+                self._rows.append(None)
+                continue
             if row == self._row:
                 chosen.add(len(lines))
-            lines.append(drawing.empty(slot) if row is None else drawing.row(shown, row, row == self._row))
+            lines.append(drawing.row(told, row, row == self._row, known))
             self._rows.append(row)
         lines += [[(" ", "text"), note] for note in notes]
         lines += [[] for _ in range(height - times - len(lines))]
         if times:
-            lines.append([(f" {timing(shown, self._glyphs)}", "head")])
+            lines.append([(f" {times_so_far(shown, self._reveal, self._glyphs)}", "head")])
         base = self.rich_style
         tint = self.painted("round--chosen")
         return [
@@ -136,8 +170,7 @@ class RoundPanel(Bordered):
         ]
 
     def _notes(self, shown: Round, width: int) -> list[str]:
-        row = self._row if self._row is not None else default_row(shown)
-        sentences = explain(shown, row, self._glyphs).split("\n")
+        sentences = explain_phase(shown, self._reveal, self._glyphs, self._row).split("\n")
         return [line for sentence in sentences for line in _wrapped(sentence, max(1, width - 2))][:_MOST_NOTE_LINES]
 
     def _scroll(self, table: int, reserved: int, k: int) -> None:

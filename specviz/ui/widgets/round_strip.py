@@ -62,14 +62,17 @@ class RoundStrip(Painted):
         self._glyphs = glyphs(ascii)
         self._values: Sequence[int] = ()
         self._shown = 0
+        self._whole = True
         self._max_n = 1
         self._first = 0
         self._targets: list[int | None] = []
 
-    def show(self, values: Sequence[int], shown: int, max_n: int) -> None:
-        """``values``: N of each round; ``shown``: the round in brackets; ``max_n``: the largest N there can be."""
+    def show(self, values: Sequence[int], shown: int, max_n: int, *, whole: bool = True) -> None:
+        """``values``: N of each round; ``shown``: the round in brackets; ``max_n``: the largest N there can be.
+        ``whole`` False: what the round shown comes to is not told yet."""
         self._values = values
         self._shown = shown
+        self._whole = whole
         self._max_n = max_n
         self.refresh()
 
@@ -100,7 +103,7 @@ class RoundStrip(Painted):
         for index in range(first, last):
             sign = level(values[index], self._max_n, self._glyphs)
             if index + 1 == shown:
-                parts.append((f"[{sign}]", "shown", shown))
+                parts.append((f"[{sign if self._whole else ' '}]", "shown", shown))
             else:
                 parts.append((sign, "cell" if index < shown else "later", index + 1))
         if last == len(values) and first == 0 and sum(len(text) for text, _, _ in parts) + len(HINT) <= width:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from specviz.events import Drafted, Emitted, Round
 from specviz.tokens import clip, visible, width
 from specviz.ui.glyphs import Glyphs
+from specviz.ui.phases import WAITING, Stage, mark_of
 from specviz.ui.widgets.drawing import Part, accept_bar, fit
 from specviz.ui.widgets.numbers import prob, ratio, told_apart
 from specviz.ui.widgets.sentences import PLAIN, greedy, last_token
@@ -96,12 +97,16 @@ class RoundTable:
             text += f"  {glyphs.full * 2} accept {glyphs.test} u"
         return [(text, "head")]
 
-    def row(self, round: Round, row: int, chosen: bool) -> list[Part]:
-        """Row ``row`` of the table: a drafted token, or the round's last token at k."""
-        return list(self._drafted(round, row, chosen) if row < round.k else self._last(round, chosen))
+    def row(self, round: Round, row: int, chosen: bool, known: Stage = "decided") -> list[Part]:
+        """Row ``row`` of the table as far as it is known: a drafted token, or the round's last token at k."""
+        if row >= round.k:
+            return list(self._last(round, chosen))
+        if known == "decided":
+            return list(self._drafted(round, row, chosen))
+        return list(self._waiting(round, row, chosen, known == "scored"))
 
     def empty(self, row: int) -> list[Part]:
-        """A reserved row this round did not draft."""
+        """A reserved row this round did not draft, or has not drafted yet."""
         return [(" " * 2 + str(row + 1).rjust(self.columns.index + 1), "faint")]
 
     def _lead(self, row: int | None, kind: str, chosen: bool, data: bytes) -> Iterator[Part]:
@@ -109,7 +114,7 @@ class RoundTable:
         yield f" {glyphs.cursor if chosen else ' '}", "strong"
         quiet = "quiet" if kind in ("untested", "ignored") else "text"
         yield ("" if row is None else str(row + 1)).rjust(columns.index + 1), quiet
-        yield f" {glyphs.mark(kind)} ", f"mark:{kind}"
+        yield f" {mark_of(kind, glyphs)} ", f"mark:{kind}"
         name = clip(visible(data, ascii=glyphs.ascii), columns.token, ascii=glyphs.ascii)
         yield name, kind
         yield " " * (columns.token - width(name)), quiet
@@ -120,17 +125,32 @@ class RoundTable:
         return "".join(f" {text:>{cells}}" for text, cells in pairs if cells)
 
     def _drafted(self, round: Round, row: int, chosen: bool) -> Iterator[Part]:
-        drafted, none = round.drafted[row], self.glyphs.none
+        drafted = round.drafted[row]
         quiet = "quiet" if drafted.verdict in ("untested", "ignored") else "text"
         yield from self._lead(row, drafted.verdict, chosen, drafted.bytes)
-        if greedy(round) and drafted.raw:
-            yield self._numbers(prob(drafted.raw.q, none=none), prob(drafted.raw.p), ""), quiet
-        else:
-            share = "" if greedy(round) else ratio(drafted.p, drafted.q, none)
-            yield self._numbers(prob(drafted.q), prob(drafted.p), share), quiet
-        if self.columns.overlap:
-            yield f"  {prob(drafted.overlap, 2):>{self.columns.overlap}}", quiet
+        yield from self._scores(round, drafted, quiet)
         yield from self._verdict(round, drafted)
+
+    def _waiting(self, round: Round, row: int, chosen: bool, scored: bool) -> Iterator[Part]:
+        """A token before its test: its q, and once it is scored p and the accept chance; no u, no verdict."""
+        drafted = round.drafted[row]
+        yield from self._lead(row, WAITING, chosen, drafted.bytes)
+        if not scored:
+            raw = drafted.raw if greedy(round) else None
+            yield self._numbers(prob(raw.q if raw else drafted.q, none=self.glyphs.none), "", ""), "text"
+            return
+        yield from self._scores(round, drafted, "text")
+        if drafted.accept_prob is not None and round.settings.rule == "exact" and not greedy(round):
+            yield from self._chance(drafted.accept_prob)
+
+    def _scores(self, round: Round, drafted: Drafted, style: str) -> Iterator[Part]:
+        if greedy(round) and drafted.raw:
+            yield self._numbers(prob(drafted.raw.q, none=self.glyphs.none), prob(drafted.raw.p), ""), style
+        else:
+            share = "" if greedy(round) else ratio(drafted.p, drafted.q, self.glyphs.none)
+            yield self._numbers(prob(drafted.q), prob(drafted.p), share), style
+        if self.columns.overlap:
+            yield f"  {prob(drafted.overlap, 2):>{self.columns.overlap}}", style
 
     def _verdict(self, round: Round, drafted: Drafted) -> Iterator[Part]:
         gap = "  " if self.columns.bar else " "
@@ -143,6 +163,14 @@ class RoundTable:
             yield f"{gap}{drafted.verdict}", f"mark:{drafted.verdict}"
         else:
             yield from self._test(drafted, drafted.accept_prob, gap)
+
+    def _chance(self, chance: float) -> Iterator[Part]:
+        """The bar of a test whose u is not drawn yet."""
+        cells = self.columns.bar
+        filled = round(chance * cells)
+        yield "  ", "text"
+        yield self.glyphs.full * filled, f"mark:{WAITING}"
+        yield self.glyphs.rest * (cells - filled), "quiet"
 
     def _test(self, drafted: Drafted, chance: float, gap: str) -> Iterator[Part]:
         glyphs, cells = self.glyphs, self.columns.bar

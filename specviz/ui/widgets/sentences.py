@@ -70,6 +70,40 @@ def explain(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str:
     return _exact(round, drafted, name, glyphs)
 
 
+def counterfactual(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str | None:
+    """What the test of a token that was not tested, or does not count, would have said; None where that is unknown."""
+    drafted = round.drafted[row]
+    if drafted.verdict not in ("untested", "ignored"):
+        return None
+    where = "on the dropped prefix" if drafted.verdict == "untested" else "had the text gone on"
+    accepted, why = _would(round, drafted, glyphs)
+    if accepted is None:
+        return None
+    return f"would have been {'accepted' if accepted else 'rejected'}{why}, {where}"
+
+
+def _would(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[bool | None, str]:
+    """Whether the rule would have accepted, and why."""
+    rule, chance = round.settings.rule, drafted.accept_prob
+    if greedy(round):
+        accepted = drafted.p > 0 if chance is None else drafted.u < chance
+        choice = "it is the target's first choice" if accepted else _first_choice(drafted, glyphs)
+        return accepted, f": greedy, and {choice}"
+    if rule == "equality":
+        if drafted.target_sample is None:
+            return None, ""
+        same = drafted.target_sample == drafted.id
+        drew = "the same token" if same else _drawn(drafted.target_sample, drafted.p_top, glyphs)
+        return same, f": the target's own draw at u {short(drafted.u)} was {drew}"
+    if chance is None:
+        return None, ""
+    accepted = drafted.u < chance
+    if rule != "exact":
+        return accepted, f" by the rule {rule}"
+    u, limit = told_apart(drafted.u, chance)
+    return accepted, f": u {u} {'<' if accepted else glyphs.at_least} {limit}"
+
+
 def _exact(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
     assert drafted.accept_prob is not None
     u, chance = told_apart(drafted.u, drafted.accept_prob)
@@ -88,9 +122,13 @@ def _greedy(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
     raws = _raw(drafted.raw)
     if drafted.verdict == "accepted":
         return "\n".join(filter(None, (f"{name} accepted: greedy, and it is the target's first choice", raws)))
-    choice = _name(drafted.p_top[0].bytes, glyphs) if drafted.p_top else "another token"
-    first = f"{name} rejected: greedy, and the target's first choice is {choice}"
+    first = f"{name} rejected: greedy, and {_first_choice(drafted, glyphs)}"
     return "\n".join(filter(None, (first, raws)))
+
+
+def _first_choice(drafted: Drafted, glyphs: Glyphs) -> str:
+    choice = _name(drafted.p_top[0].bytes, glyphs) if drafted.p_top else "another token"
+    return f"the target's first choice is {choice}"
 
 
 def _equality(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
@@ -110,8 +148,8 @@ def _with_correction(round: Round, drafted: Drafted, first: str, glyphs: Glyphs)
 def _resampled(rejected: Drafted, last: Emitted, glyphs: Glyphs) -> str:
     name = f"{glyphs.mark('resampled')} {_name(last.bytes, glyphs)}"
     if last.residual is None or rejected.detail.get("residual_is_p"):
-        return f"{name} drawn from p itself, with probability {prob(last.p, 2)}: p nowhere exceeds q"
-    return f"{name} drawn from max(0, p {glyphs.minus} q) with probability {short(last.residual)}"
+        return f"{name} drawn from p itself, with probability {_chance(last.p)}: p nowhere exceeds q"
+    return f"{name} drawn from max(0, p {glyphs.minus} q) with probability {_chance(last.residual)}"
 
 
 def _last(round: Round, glyphs: Glyphs) -> str:
@@ -119,7 +157,7 @@ def _last(round: Round, glyphs: Glyphs) -> str:
     if last is None:
         return f"no further token: the text ended inside the draft ({_stop(round)})"
     name = f"{glyphs.mark(last.origin)} {_name(last.bytes, glyphs)}"
-    chance = f"with probability {short(last.p)}"
+    chance = f"with probability {_chance(last.p)}"
     if greedy(round):
         return "\n".join(filter(None, (f"{name} {_why_last(round, last)}: greedy, the first choice", _raw(last.raw))))
     if last.origin == "resampled" and round.n_accepted < round.k:
@@ -127,9 +165,14 @@ def _last(round: Round, glyphs: Glyphs) -> str:
         if round.settings.rule == "equality":
             own = f"the target's own draw at u {short(round.last_u)}, {chance}"
             return f"{name} in place of {_name(rejected.bytes, glyphs)}\n{own}"
-        took = f"in place of {_name(rejected.bytes, glyphs)}; p alone gave it {short(last.p)}"
+        took = f"in place of {_name(rejected.bytes, glyphs)}; p alone gave it {_chance(last.p)}"
         return f"{_resampled(rejected, last, glyphs)}\n{took}"
     return f"{name} {_why_last(round, last)}\ndrawn from p {chance}"
+
+
+def _chance(value: float) -> str:
+    """Two digits, and for what is rarer than one in a hundred as many as show how rare."""
+    return precise(value) if 0 < value < 0.01 else short(value)
 
 
 def _why_last(round: Round, last: Emitted) -> str:

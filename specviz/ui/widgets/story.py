@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from specviz.events import Emitted, Prompt, Round, Token
 from specviz.tokens import TextDecoder, visible
 from specviz.ui.glyphs import Glyphs
+from specviz.ui.phases import WAITING, Reveal, mark_of, stage
 from specviz.ui.widgets.flow import Flow, Line, Place, Span
 
 _LOST = "\ufffd"
+_LONGEST_CHARACTER = 4
+"""Bytes of UTF-8."""
 
 
 class Story:
@@ -62,8 +65,11 @@ class Story:
             self._prompt_pieces[-1] += rest
         self.wrap(self.width)
 
-    def look(self, shown: int, row: int | None) -> int:
-        """Make the text that of round ``shown``, 0 for the prompt. Returns the first line that may have changed."""
+    def look(self, shown: int, row: int | None, reveal: Reveal | None = None) -> int:
+        """Make the text that of round ``shown``, 0 for the prompt; with ``reveal`` that round as far as it had come.
+
+        Returns the first line that may have changed.
+        """
         before = getattr(self, "_base", 0)
         shown = max(0, min(shown, len(self.rounds)))
         self.shown = shown
@@ -71,7 +77,7 @@ class Story:
         self._tail = Flow(self.width, start)
         self._base = start.lines
         if shown:
-            self._tell(self.rounds[shown - 1], self._pieces[shown - 1], row)
+            self._tell(self.rounds[shown - 1], self._pieces[shown - 1], row, reveal)
         return min(before, self._base)
 
     @property
@@ -107,20 +113,43 @@ class Story:
             self._emitted(self._flow, round, row, token, piece, "")
         self._places.append(self._flow.place())
 
-    def _tell(self, round: Round, pieces: Sequence[str], cursor: int | None) -> None:
+    def _tell(self, round: Round, pieces: Sequence[str], cursor: int | None, reveal: Reveal | None) -> None:
         """The round looked at: accepted tokens, ghosts, the last token."""
-        for row in range(round.n_accepted):
-            if row < len(round.emitted):
-                self._emitted(self._tail, round, row, round.emitted[row], pieces[row], self._newline, cursor)
-        ghosts = TextDecoder(ascii=self._glyphs.ascii, keep="")
-        for row, drafted in enumerate(round.drafted[round.n_accepted :], start=round.n_accepted):
-            text = ghosts.feed(drafted.bytes)
-            if not text or _LOST in text:
-                text = visible(drafted.bytes, ascii=self._glyphs.ascii)
-            self._marked(self._tail, text, Span("", 0, drafted.verdict, round.index, row, "ghost"), "")
-        if not round.cut:
+        told = round.n_accepted if reveal is None or reveal.last else reveal.decided
+        accepted = min(told, round.n_accepted, len(round.emitted))
+        for row in range(accepted):
+            self._emitted(self._tail, round, row, round.emitted[row], pieces[row], self._newline, cursor)
+        self._ghosts(round, accepted, reveal)
+        if not round.cut and (reveal is None or reveal.last):
             row = round.n_accepted
             self._emitted(self._tail, round, row, round.emitted[row], pieces[row], self._newline, cursor)
+
+    def _ghosts(self, round: Round, accepted: int, reveal: Reveal | None) -> None:
+        """Drafted tokens that are not in the text, decoded as if the text went on with them."""
+        decoder = TextDecoder(ascii=self._glyphs.ascii, keep="")
+        for row, drafted in enumerate(round.drafted[accepted:], start=accepted):
+            known = stage(round, reveal, row)
+            if known == "hidden":
+                return
+            if row == accepted and b"\x80" <= drafted.bytes[:1] < b"\xc0":
+                decoder.feed(self._text_before(round.emitted[:accepted]))
+            text = decoder.feed(drafted.bytes)
+            if _LOST in text:
+                decoder = TextDecoder(ascii=self._glyphs.ascii, keep="")
+                text = decoder.feed(drafted.bytes)
+            if not text or _LOST in text:
+                text = visible(drafted.bytes, ascii=self._glyphs.ascii)
+            kind = drafted.verdict if known == "decided" else WAITING
+            self._marked(self._tail, text, Span("", 0, kind, round.index, row, "ghost"), "")
+
+    def _text_before(self, accepted: Sequence[Emitted]) -> bytes:
+        """The last bytes of the text up to and with ``accepted``: enough to hold the beginning of a character."""
+        data = b"".join(token.bytes for token in accepted)
+        at = self.shown - 1
+        while at and len(data) < _LONGEST_CHARACTER:
+            at -= 1
+            data = b"".join(token.bytes for token in self.rounds[at].emitted) + data
+        return data[-_LONGEST_CHARACTER:]
 
     def _emitted(
         self, flow: Flow, round: Round, at: int, token: Emitted, text: str, newline: str, cursor: int | None = None
@@ -139,5 +168,5 @@ class Story:
     def _marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
         spaced = text.startswith(" ")
         mark = Span("", 0, like.kind, like.round, like.row, "ghost-mark" if like.role == "ghost" else "mark")
-        flow.add_mark(self._glyphs.mark(like.kind), mark, breakable=spaced)
+        flow.add_mark(mark_of(like.kind, self._glyphs), mark, breakable=spaced)
         flow.add(text[1:] if spaced else text, like, newline_sign=newline)

@@ -12,6 +12,7 @@ from textual.strip import Strip
 
 from specviz.events import End, Prompt, Round
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.ui.phases import WAITING, Reveal, partial
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.flow import Span, nearest
 from specviz.ui.widgets.sentences import ending
@@ -25,7 +26,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
     """The text as of one round; it follows the end unless scrolled away from it."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "text--shown", "text--special"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, component(WAITING), "text--shown", "text--special"}
     DEFAULT_CSS = (
         panel_css("TextPanel")
         + component_css("TextPanel")
@@ -34,6 +35,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-gutter: stable; scrollbar-size-vertical: 1;
         padding: 0 0 0 1;
     }
+    TextPanel > .token--waiting { color: $secondary; }
     TextPanel > .text--shown { background: $panel; }
     TextPanel > .text--special { text-style: reverse; }
     """
@@ -52,6 +54,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         self._glyphs = glyphs(ascii)
         self._story = Story(Prompt("", ()), frozenset(), self._glyphs, 1)
         self._row: int | None = None
+        self._reveal: Reveal | None = None
         self._end: End | None = None
         self._following = True
         self._placing = False
@@ -63,7 +66,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
     def start(self, prompt: Prompt, special_ids: frozenset[int] = frozenset()) -> None:
         """Begin a run: forget what was shown, show the prompt."""
         self._end = None
-        self._row = None
+        self._row = self._reveal = None
         self._story = Story(prompt, special_ids, self._glyphs, self._width)
         self._update(0, following=True)
 
@@ -76,15 +79,19 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         self._end = end
         shown = self._story.shown
         self._story.finish()
-        self.show(shown, self._row)
+        self.show(shown, self._row, self._reveal)
 
-    def show(self, shown: int, row: int | None = None) -> None:
-        """Show the text as of round ``shown`` (0: the prompt), the cursor on ``row`` of that round."""
+    def show(self, shown: int, row: int | None = None, reveal: Reveal | None = None) -> None:
+        """Show the text as of round ``shown`` (0: the prompt), the cursor on ``row`` of that round.
+
+        With ``reveal`` that round only as far as it had come in that phase.
+        """
+        reveal = partial(reveal)
         before, following = self._story.shown, self._following
         ahead = shown > before
-        moved = row != self._row or shown < before
-        self._row = row
-        first = self._story.look(shown, row)
+        moved = (row, reveal) != (self._row, self._reveal) or shown < before
+        self._row, self._reveal = row, reveal
+        first = self._story.look(shown, row, reveal)
         self._update(first, following=following or (moved and not ahead))
 
     def neighbour(self, lines: int) -> tuple[int, int] | None:
@@ -119,7 +126,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         before, count = self.virtual_size.height, story.count
         if count != before:
             self._set_scrolled_height(count)
-        at_end = self._end is not None and story.shown == len(story.rounds)
+        at_end = self._end is not None and self._reveal is None and story.shown == len(story.rounds)
         self.entitle("Text", ending(self._end, self._glyphs) if self._end and at_end else "")
         if following:
             self._bring_into_view()
@@ -152,7 +159,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         if self._width != self._story.width:
             shown = self._story.shown
             self._story.wrap(self._width)
-            self._story.look(shown, self._row)
+            self._story.look(shown, self._row, self._reveal)
         self._update(0, following=self._following)
 
     def on_click(self, event: events.Click) -> None:

@@ -1,0 +1,87 @@
+"""The object of ``bench --json``.
+
+::
+
+    {"config": {…, "k": [K, …], "repeats": asked for},
+     "prompts": n, "predicting": [first, last], "measuring": [first, last],   prompts by number, from 1
+     "repeats": complete ones, "complete": whether none is lacking,
+     "calibration": {"target_step_ms": SPREAD, "draft_step_ms": SPREAD, "c": SPREAD},
+     "target": MEASUREMENT, "draft": MEASUREMENT,              each alone, on the measuring prompts
+     "k": [{"k": K, "predicting": MEASUREMENT, "measuring": MEASUREMENT, "slower": below 1,
+            "speedup": {"measured": SPREAD, "with_inspection": SPREAD,
+                        "model": PREDICTION, "measured_cost": PREDICTION}}, …],
+     "fastest_k": K of the largest measured speedup}
+
+SPREAD {"median", "q1", "q3"} over repeats. MEASUREMENT: the fields of ``bench_report.Measurement``, each a SPREAD.
+PREDICTION {"speedup", "alpha", "tokens_per_round", "token_ms", "draft_ms", "verify_ms", "decide_ms" (of a round),
+"off" (predicted / measured), "factors" {name: value}, whose product is off, "why"}. What is undefined is null.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from specviz.bench_report import BenchReport, Prediction, Row, Spread
+
+
+def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str, Any]:
+    """``config``: what ``Bench.describe`` says. Plain JSON values."""
+    plan = report.plan
+    return {
+        "config": {**config, "k": list(plan.ks), "repeats": plan.repeats},
+        "prompts": plan.prompts,
+        "predicting": _numbered(plan.predicting),
+        "measuring": _numbered(plan.measuring),
+        "repeats": report.repeats,
+        "complete": report.repeats == plan.repeats,
+        "calibration": {
+            "target_step_ms": _spread(report.target_step_ms),
+            "draft_step_ms": _spread(report.draft_step_ms),
+            "c": _spread(report.c),
+        },
+        "target": asdict(report.target),
+        "draft": asdict(report.draft),
+        "k": [_row(row) for row in report.rows],
+        "fastest_k": report.fastest.k if report.fastest else None,
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "k": row.k,
+        "predicting": asdict(row.first),
+        "measuring": asdict(row.second),
+        "slower": row.slower,
+        "speedup": {
+            "measured": _spread(row.speedup),
+            "with_inspection": _spread(row.inspected_speedup),
+            "model": _prediction(row.model),
+            "measured_cost": _prediction(row.measured_cost),
+        },
+    }
+
+
+def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:
+    if prediction is None:
+        return None
+    assumed = prediction.assumed
+    return {
+        "speedup": assumed.speedup,
+        "alpha": assumed.alpha,
+        "tokens_per_round": assumed.tokens_per_round,
+        "token_ms": assumed.token_ms,
+        "draft_ms": assumed.costs.draft,
+        "verify_ms": assumed.costs.verify,
+        "decide_ms": assumed.costs.decide,
+        "off": prediction.off,
+        "factors": {factor.name: factor.value for factor in prediction.factors},
+        "why": prediction.why,
+    }
+
+
+def _spread(spread: Spread | None) -> dict[str, float] | None:
+    return None if spread is None else asdict(spread)
+
+
+def _numbered(prompts: range) -> list[int]:
+    return [prompts.start + 1, prompts.stop]

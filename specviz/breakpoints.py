@@ -1,0 +1,209 @@
+"""Conditions at which a run pauses: how they are written, and the watch that knows in which rounds they hold.
+
+``N<=1`` tokens of the round; ``reject<=2`` a rejection at that position or before; ``overlap<0.3`` a tested position
+with less overlap; ``p/q<0.1`` a tested drafted token; ``token=464`` an id drafted or emitted; ``text~frog`` a regular
+expression on a token's text, or on the emitted text across tokens; ``streak>=5`` full acceptances in a row; ``end`` an
+end-of-text id drafted or emitted; ``|z|>3`` the agreement of the segment.
+"""
+
+import re
+import threading
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, NamedTuple, get_args
+
+from specviz.conditions import (
+    Condition,
+    Disagreement,
+    EarlyRejection,
+    FewTokens,
+    FullStreak,
+    LowOverlap,
+    LowRatio,
+    TokenSeen,
+    sentence,
+)
+from specviz.events import Event, Header, Round
+from specviz.text_search import TextSeen, compiled, quoted
+
+Kind = Literal["N", "reject", "overlap", "p/q", "token", "text", "streak", "end", "|z|"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class Form(NamedTuple):
+    """How a kind of condition is written, and which numbers it takes (``needs`` says it in words)."""
+
+    operator: str
+    example: str
+    needs: str
+    whole: bool = True
+    least: float = 1
+    most: float = inf
+
+
+FORMS: dict[Kind, Form] = {
+    "N": Form("<=", "1", "a whole number from 1"),
+    "reject": Form("<=", "2", "a position from 1"),
+    "overlap": Form("<", "0.3", "a number above 0, at most 1", False, 0, 1),
+    "p/q": Form("<", "0.1", "a number above 0", False, 0),
+    "token": Form("=", "464", "the id of a token", least=0),
+    "text": Form("~", "frog", "a regular expression"),
+    "streak": Form(">=", "5", "a whole number from 1"),
+    "end": Form("", "", ""),
+    "|z|": Form(">", "3", "a number above 0", False, 0),
+}
+_WRITTEN = re.compile(r"\s*(n|reject|overlap|p\s*/\s*q|token|text|streak|end|\|\s*z\s*\|)\s*(<=|>=|[<>=~≤≥]|)", re.I)
+_WHOLE = re.compile(r"[0-9]{1,12}")
+_NUMBER = re.compile(r"([0-9]{1,12}(\.[0-9]{0,18})?|\.[0-9]{1,18})(e[+-]?[0-9]{1,2})?", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """A condition on a round; ``str`` writes it as it is parsed. ``value`` is None for ``end``, an expression for
+    ``text``, an int for N, reject, token and streak, a float for the others."""
+
+    kind: Kind
+    value: int | float | str | None = None
+
+    def __str__(self) -> str:
+        value = "" if self.value is None else str(self.value)
+        return f"{self.kind}{FORMS[self.kind].operator}{value.removesuffix('.0') if self.kind != 'text' else value}"
+
+
+def parse_breakpoint(text: str) -> Breakpoint:
+    """Read one condition; spaces around its parts, ≤ and ≥ are fine. What follows ``text~`` is taken as it is.
+
+    Raises ValueError, in one sentence that says what is wrong and how it is written.
+    """
+    written = _written(text)
+    if written is None:
+        raise ValueError(f"{quoted(text)} is no condition. There are {', '.join(map(_example, KINDS))}.")
+    kind, operator, value = written
+    if operator != FORMS[kind].operator:
+        raise ValueError(f"{quoted(text)} is no condition: write {_example(kind)}.")
+    return make_breakpoint(kind, value)
+
+
+def names_condition(text: str) -> bool:
+    """Whether the text begins as a condition does, finished or not."""
+    written = _written(text)
+    if written is None:
+        return False
+    kind, operator, _ = written
+    return FORMS[kind].operator.startswith(operator)
+
+
+def make_breakpoint(kind: Kind, value: str) -> Breakpoint:
+    """A condition of a kind from its value as typed. Raises ValueError, in one sentence that names the condition."""
+    form = FORMS[kind]
+    if kind == "end":
+        return Breakpoint(kind)
+    if kind == "text":
+        compiled(value)
+        return Breakpoint(kind, value)
+    number = value.strip()
+    if (_WHOLE if form.whole else _NUMBER).fullmatch(number):
+        read = int(number) if form.whole else float(number)
+        if (read >= form.least if form.whole else read > form.least) and read <= form.most:
+            return Breakpoint(kind, read)
+    raise ValueError(f"{kind}{form.operator} needs {form.needs}, not {quoted(number)}.")
+
+
+def condition(wanted: Breakpoint, end_ids: Collection[int] = ()) -> Condition:
+    """A fresh fold for one run, whose end-of-text ids are ``end_ids``."""
+    match wanted:
+        case Breakpoint("N", int(limit)):
+            return FewTokens(limit)
+        case Breakpoint("reject", int(limit)):
+            return EarlyRejection(limit)
+        case Breakpoint("overlap", int(limit) | float(limit)):
+            return LowOverlap(limit)
+        case Breakpoint("p/q", int(limit) | float(limit)):
+            return LowRatio(limit)
+        case Breakpoint("token", int(token)):
+            return TokenSeen((token,), f"token {token}")
+        case Breakpoint("text", str(expression)):
+            return TextSeen(expression)
+        case Breakpoint("streak", int(length)):
+            return FullStreak(length)
+        case Breakpoint("end"):
+            return TokenSeen(end_ids, "end of text")
+        case Breakpoint("|z|", int(limit) | float(limit)):
+            return Disagreement(limit)
+    raise ValueError(f"No such breakpoint: {wanted}.")
+
+
+class Watch:
+    """Knows the rounds of a run and which of them hit a breakpoint. Every method may be called from any thread.
+
+    Rounds are counted from 1 in the order they were taken, as their ``index`` is.
+    """
+
+    def __init__(self, breakpoints: Iterable[Breakpoint] = ()) -> None:
+        self._lock = threading.Lock()
+        self._end_ids: tuple[int, ...] = ()
+        self._rounds: list[Round] = []
+        self.change(breakpoints)
+
+    @property
+    def breakpoints(self) -> tuple[Breakpoint, ...]:
+        return self._breakpoints
+
+    def change(self, breakpoints: Iterable[Breakpoint]) -> None:
+        """Watch for these, each once, from now on; the rounds seen so far are looked at again."""
+        wanted = tuple(dict.fromkeys(breakpoints))
+        with self._lock:
+            self._begin(wanted)
+            for index, round in enumerate(self._rounds, start=1):
+                self._look(index, round)
+
+    def take(self, event: Event) -> bool:
+        """Take in the next event: a Header begins a run. True at a Round that hits a breakpoint."""
+        if isinstance(event, Round):
+            with self._lock:
+                self._rounds.append(event)
+                return self._look(len(self._rounds), event)
+        if isinstance(event, Header):
+            with self._lock:
+                self._end_ids = event.end_ids
+                self._rounds = []
+                self._begin(self._breakpoints)
+        return False
+
+    def hit(self, index: int) -> tuple[str, ...]:
+        """What round ``index`` hit, a sentence a breakpoint: ``p/q .12 < .2 at position 3``."""
+        with self._lock:
+            return self._hits.get(index, ())
+
+    @property
+    def hits(self) -> list[int]:
+        """The rounds that hit something, ascending."""
+        with self._lock:
+            return list(self._hits)
+
+    def _begin(self, breakpoints: tuple[Breakpoint, ...]) -> None:
+        self._conditions = [condition(wanted, self._end_ids) for wanted in breakpoints]
+        self._breakpoints = breakpoints
+        self._hits: dict[int, tuple[str, ...]] = {}
+
+    def _look(self, index: int, round: Round) -> bool:
+        seen = [sights for each in self._conditions if (sights := each.look(round))]
+        if seen:
+            self._hits[index] = tuple(sentence(sights, round) for sights in seen)
+        return bool(seen)
+
+
+def _written(text: str) -> tuple[Kind, str, str] | None:
+    """(kind, operator, what follows) of a text that begins with a condition's name and an operator, or is ``end``."""
+    begun = _WRITTEN.match(text)
+    if begun is None:
+        return None
+    name = re.sub(r"\s", "", begun[1]).casefold()
+    kind = next(kind for kind in KINDS if kind.casefold() == name)
+    operator, rest = begun[2].replace("≤", "<=").replace("≥", ">="), text[begun.end() :]
+    return (kind, operator, rest) if operator or (kind == "end" and not rest.strip()) else None
+
+
+def _example(kind: Kind) -> str:
+    return f"{kind}{FORMS[kind].operator}{FORMS[kind].example}"

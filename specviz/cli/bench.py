@@ -1,0 +1,201 @@
+"""`specviz bench`: plain and speculative decoding measured beside what is predicted of them."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specviz.bench_plan import Plan
+from specviz.cli.console import colours, say, show
+from specviz.cli.live import locator
+from specviz.cli.parameters import RUN_OPTIONS, Whole
+from specviz.config import MAX_COUNT, MAX_K, RunOptions
+from specviz.events import Event, Notice, Progress
+from specviz.tokens import safe_terminal_text
+
+if TYPE_CHECKING:
+    from specviz.bench_report import Sample
+    from specviz.decoder.bench import Bench
+
+LIST = re.compile(r"\d{1,9}(\.\.\d{1,9})?(,\d{1,9}(\.\.\d{1,9})?)*")
+ESCAPE = re.compile(r"\\([nt\\])")
+ESCAPED = {"n": "\n", "t": "\t", "\\": "\\"}
+
+
+class Wholes(click.ParamType[Any]):
+    """Whole numbers in a range, as a list, a range or both: ``1,2,4`` or ``1..8``; ascending, each once."""
+
+    name = "numbers"
+
+    def __init__(self, least: int, most: int) -> None:
+        self.least = least
+        self.most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        if LIST.fullmatch(str(value)):
+            spans = [[int(end) for end in part.split("..")] for part in str(value).split(",")]
+            if all(self.least <= span[0] <= span[-1] <= self.most for span in spans):
+                return tuple(sorted({n for span in spans for n in range(span[0], span[-1] + 1)}))
+        self.fail(
+            f"{value!r} is no list (1,2,4) or range (1..8) of whole numbers from {self.least} to {self.most}.",
+            param,
+            ctx,
+        )
+
+
+def but(options: list[Any], *names: str) -> list[Any]:
+    """``options`` without those of these parameter names."""
+
+    def name(option: Callable[..., Any]) -> str:
+        probe = option(lambda: None)
+        return str(probe.__click_params__[0].name)
+
+    return [option for option in options if name(option) not in names]
+
+
+BENCH_OPTIONS = [
+    click.option(
+        "--k", "ks", type=Wholes(1, MAX_K), default="1,2,4,8", show_default=True, help="List (1,2,4) or range (1..8)."
+    ),
+    click.option("--repeats", type=Whole(1, 1000), default=5, show_default=True, help="How often all is measured."),
+    click.option("--prompts", "prompts_file", metavar="FILE", help="A prompt a line, \\n for a line break."),
+    click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the tables."),
+    click.option(
+        "--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, show_default=True, help="Tokens of each run."
+    ),
+    *but(RUN_OPTIONS, "k", "max_new_tokens", "record"),
+]
+
+
+def read_prompts(text: str) -> tuple[str, ...]:
+    """The prompts of a file: one a line, empty lines aside; \\n, \\t and \\\\ stand for a line break, a tab and a
+    backslash."""
+    lines = (line.removesuffix("\r") for line in text.split("\n") if line.strip())
+    return tuple(ESCAPE.sub(lambda escape: ESCAPED[escape[1]], line) for line in lines)
+
+
+def with_prompts(options: RunOptions, file: str | None, *, given: bool) -> RunOptions:
+    """``options`` with the prompts to measure: those of ``file``; the one that was ``given``; else the bundled ones.
+
+    Raises click.UsageError where that cannot be.
+    """
+    if file is not None and given:
+        raise click.UsageError("--prompts brings its own prompts: leave --prompt and --prompt-file away.")
+    if given:
+        return options
+    prompts = read_prompts(_prompts_file(file))
+    if not prompts:
+        raise click.UsageError(f"--prompts {file} has no prompt. Write one a line.")
+    return replace(options, prompts=tuple((f"prompt {n}", text) for n, text in enumerate(prompts, 1)))
+
+
+def _prompts_file(file: str | None) -> str:
+    if file is None:
+        return files("specviz.bundled").joinpath("prompts.txt").read_text("utf-8")
+    try:
+        return Path(file).read_bytes().decode("utf-8")
+    except OSError as error:
+        raise click.UsageError(f"--prompts {file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"--prompts {file} is not UTF-8 text (byte {error.start}).") from None
+
+
+def bench(options: RunOptions, ks: tuple[int, ...], repeats: int, as_json: bool) -> int:
+    """Measure and print; the process's exit code. An interruption ends with the repeats that are complete."""
+    plan = Plan(len(options.prompts), ks, repeats, calibrated=options.calibrate > 0)
+    source = _opened(options)
+    config = source.describe()
+    samples: list[Sample] = []
+    code = 0
+    try:
+        _measure(source, plan, options.seed, samples)
+    except KeyboardInterrupt:
+        code = 130
+    from specviz.bench_report import report
+    from specviz.bench_summary import summarise_bench
+
+    done = report(plan, samples)
+    if code:
+        say(f"Stopped: {done.repeats} of {repeats} repeats complete{'.' if done.repeats else ', nothing to show.'}")
+    if not done.repeats:
+        return code
+    if as_json:
+        show(json.dumps(summarise_bench(done, config), allow_nan=False))
+    else:
+        from specviz.cli.bench_table import print_report
+
+        print_report(done, config)
+    return code
+
+
+def _opened(options: RunOptions) -> "Bench":
+    from specviz.cli.run import Loading
+
+    loading = Loading()
+
+    def tell(event: Event) -> None:
+        match event:
+            case Notice(message):
+                say(f"note: {safe_terminal_text(message)}")
+            case Progress() if sys.stderr.isatty():
+                loading.tell(event)
+
+    places = locator(options.pair, tell).both()
+    tell(Progress("import"))
+    from specviz.decoder.bench import Bench
+
+    source = Bench(options, places)
+    source.open(tell)
+    return source
+
+
+def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]") -> None:
+    """Run every task of the plan into ``samples``."""
+    from specviz.bench_report import sample
+
+    tasks = plan.tasks(seed)
+    with _progress(len(tasks)) as step:
+        source.warm_up({task.configuration: None for task in tasks}.keys())
+        for measured in source.measure(tasks):
+            samples.append(sample(measured.task, measured.rounds, measured.calibration))
+            step()
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    """A bar on stderr if that is a terminal, with the time left; the function that says that one more task is done.
+
+    It is drawn between tasks only: nothing else runs while one is measured.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    terminal = sys.stderr.isatty()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    console = Console(file=sys.stderr, no_color=not colours(sys.stderr), highlight=False)
+    bar = Bar(*columns, console=console, auto_refresh=False, transient=True, disable=not terminal)
+    task = bar.add_task("warm-up", total=total)
+
+    def step() -> None:
+        bar.update(task, advance=1, description="measuring", refresh=True)
+
+    with bar:
+        bar.refresh()
+        yield step

@@ -1,0 +1,211 @@
+"""What `specviz bench` prints: what was measured, then the speedups beside their predictions, with reasons."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE, Box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from specviz.bench_report import BenchReport, Measurement, Prediction, Row, Spread
+from specviz.cli.console import colours, plain_words, speaks_unicode
+from specviz.tokens import safe_terminal_text
+
+DASH = "–"
+PLAIN_BOX = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)
+"""SIMPLE in ASCII."""
+ROOMY = 100
+"""Columns of the terminal from which cells stand further apart."""
+NUMBERS: list[tuple[str, Callable[[Measurement], Spread | None], bool]] = [
+    ("tokens/s", lambda m: m.tokens_per_s, False),
+    ("draft\nms/step", lambda m: m.draft_step_ms, False),
+    ("verify\nms", lambda m: m.verify_ms, False),
+    ("decide\nms", lambda m: m.decide_ms, False),
+    ("α\ntested", lambda m: m.alpha_tested, True),
+    ("α\noverlap", lambda m: m.alpha_overlap, True),
+    ("tokens\n/round", lambda m: m.tokens_per_round, False),
+]
+"""(title, number, whether it is a rate)."""
+SPEEDUPS = ("K", "speedup\nmeasured", "by the\nmodel", "\noff", "measured\ncost", "\noff")
+FACTORS = {
+    "acceptance": "α",
+    "draft_lengths": "K_r",
+    "dependence": "indep.",
+    "draft_time": "draft",
+    "verify_time": "verify",
+    "decide_time": "decide",
+    "plain_token": "plain",
+    "unevenness": "uneven",
+    "repeats": "rest",
+}
+"""Titles of the factors, by their names."""
+FACTORS_IN_WORDS = (
+    "α: other acceptance on the measured prompts; K_r: rounds that drafted fewer than K; indep.: acceptance is not "
+    "independent; draft, verify, decide: what they took; plain: T_p against a plain token; uneven: means against "
+    "medians; rest: medians of several repeats."
+)
+
+
+def print_report(report: BenchReport, config: Mapping[str, Any]) -> None:
+    console = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
+    for line in heading(report, config):
+        console.print(_text(line))
+    console.print()
+    _print(console, ["", *(title for title, _, _ in NUMBERS)], measured_rows(report))
+    _print(console, [*SPEEDUPS, "why, where more than 15 % off"], speedup_rows(report), words_last=True)
+    if rows := factor_rows(report):
+        console.print(_text("Predicted / measured, and the factors of that:"))
+        _print(console, ["", "all", *FACTORS.values()], rows)
+        console.print(_text(FACTORS_IN_WORDS))
+    for line in notes(report):
+        console.print(_text(line))
+
+
+def heading(report: BenchReport, config: Mapping[str, Any]) -> list[str]:
+    """What ran, how the prompts were used, and the calibration."""
+    plan, seed = report.plan, config["seed"]
+    seeds = f"seed {seed}" if report.repeats == 1 else f"seeds {seed} to {seed + report.repeats - 1}"
+    where = f"{config['device']} {config['dtype']} · {_count(config['threads'], 'thread')}"
+    if config["draft_device"] != config["device"]:
+        where = f"{where} · draft {config['draft_device']}"
+    size = _count(plan.prompts, "prompt"), _count(config["max_new_tokens"], "token"), _count(report.repeats, "repeat")
+    use = (
+        "Predicted and measured on the same prompt."
+        if plan.same_prompt
+        else f"Predicted from {_numbered(plan.predicting)}, measured on {_numbered(plan.measuring)}."
+    )
+    steps = (
+        ("T_p", report.target_step_ms, " ms"),
+        ("T_q", report.draft_step_ms, " ms"),
+        ("c", report.c, ""),
+    )
+    return [
+        safe_terminal_text(
+            f"{config['draft']} > {config['target']} · {where} · T {config['temperature']:.2f} · {seeds}"
+        ),
+        f"{' × '.join(size)}, in turns. {use}",
+        " · ".join(f"{name} {_inline(value, unit)}" for name, value, unit in steps),
+    ]
+
+
+def measured_rows(report: BenchReport) -> list[list[str]]:
+    """A row a configuration: its name, then the cells of NUMBERS."""
+    named = [("target", report.target), ("draft", report.draft)]
+    named += [(f"K {row.k}", row.second) for row in report.rows]
+    columns = [[name for name, _ in named]]
+    for _, pick, is_rate in NUMBERS:
+        values = [pick(measured) for _, measured in named]
+        columns.append(stacked(values, is_rate=is_rate, quartiles=report.repeats > 1))
+    return [list(cells) for cells in zip(*columns, strict=True)]
+
+
+def speedup_rows(report: BenchReport) -> list[list[str]]:
+    """A row a K: K, measured, by the model, how far off, by measured cost, how far off, why."""
+    measured = stacked([row.speedup for row in report.rows], quartiles=report.repeats > 1)
+    return [
+        [str(row.k), cell, *_predicted(row.model), *_predicted(row.measured_cost), _why(row)]
+        for row, cell in zip(report.rows, measured, strict=True)
+    ]
+
+
+def factor_rows(report: BenchReport) -> list[list[str]]:
+    """A row a prediction that is off by more than 15 %: which, predicted / measured, and the factors of that."""
+    return [
+        [f"K {row.k} {name}", *(f"{value:.2f}" for value in (judged.off, *(f.value for f in judged.factors)))]
+        for row in report.rows
+        for name, judged in _predictions(row)
+        if judged and judged.why and judged.off is not None
+    ]
+
+
+def notes(report: BenchReport) -> list[str]:
+    """The conclusion, then what the numbers are."""
+    lines = []
+    if (best := report.fastest) and best.speedup:
+        verdict = "Slower than the target alone at every K; the least so" if best.slower else "Fastest"
+        lines.append(f"{verdict}: K {best.k}, {best.speedup.median:.2f} × the target alone.")
+    if report.repeats > 1:
+        lines.append("Every number is the median of the repeats, with its quartiles below.")
+    lines.append("off: predicted against measured. (×f): how far that alone puts it off.")
+    plain, step = report.target.token_ms, report.target_step_ms
+    if plain and step:
+        lines.append(
+            f"Counted is decoding: draft + verify + decide. So counted a plain token takes {plain.median:.2f} ms; T_p, "
+            f"which both predictions take for it, is a step without sampling: {step.median:.2f}."
+        )
+    inspected = report.target.inspected_token_ms
+    speedups = [f"{row.inspected_speedup.median:.2f} at K {row.k}" for row in report.rows if row.inspected_speedup]
+    if inspected and speedups:
+        lines.append(
+            f"With what specviz adds, a look at every round, it takes {inspected.median:.2f} ms, and the speedup is "
+            f"{', '.join(speedups)}."
+        )
+    return lines
+
+
+def stacked(column: Sequence[Spread | None], *, is_rate: bool = False, quartiles: bool = True) -> list[str]:
+    """The cells of a column, median above quartiles, all with the decimals that its largest number leaves room for."""
+    largest = max((abs(value.q3) for value in column if value), default=0.0)
+    digits = 3 if is_rate else 2 if largest < 10 else 1 if largest < 100 else 0
+
+    def figure(number: float) -> str:
+        text = f"{number:.{digits}f}"
+        return text.removeprefix("0") if is_rate else text
+
+    def cell(value: Spread | None) -> str:
+        if value is None:
+            return DASH
+        below = f"\n{figure(value.q1)}–{figure(value.q3)}" if quartiles else ""
+        return f"{figure(value.median)}{below}"
+
+    return [cell(value) for value in column]
+
+
+def _predictions(row: Row) -> tuple[tuple[str, Prediction | None], ...]:
+    return ("model", row.model), ("cost", row.measured_cost)
+
+
+def _predicted(prediction: Prediction | None) -> tuple[str, str]:
+    if prediction is None:
+        return DASH, DASH
+    off = DASH if prediction.off is None else f"{100 * (prediction.off - 1):+.0f} %"
+    return f"{prediction.assumed.speedup:.2f}", off
+
+
+def _why(row: Row) -> str:
+    reasons = [f"{name}: {judged.why}" for name, judged in _predictions(row) if judged and judged.why]
+    return "\n".join([*(["slower than the target alone"] if row.slower else []), *reasons])
+
+
+def _inline(value: Spread | None, unit: str) -> str:
+    return f"{value.median:.2f}{unit} [{value.q1:.2f} {value.q3:.2f}]" if value else DASH
+
+
+def _numbered(prompts: range) -> str:
+    first, last = prompts.start + 1, prompts.stop
+    return f"prompt {first}" if first == last else f"prompts {first} to {last}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _print(console: Console, titles: Sequence[str], rows: Sequence[Sequence[str]], *, words_last: bool = False) -> None:
+    """A table of figures, its first column to the left, and the last too if it holds ``words``."""
+    box = SIMPLE if speaks_unicode(sys.stdout) else PLAIN_BOX
+    padding = (0, 0) if console.width < ROOMY else (0, 1)
+    table = Table(box=box, show_edge=False, pad_edge=False, padding=padding)
+    for n, title in enumerate(titles):
+        words = words_last and n == len(titles) - 1
+        left = n == 0 or words
+        table.add_column(_text(title), justify="left" if left else "right", no_wrap=not words, overflow="fold")
+    for cells in rows:
+        table.add_row(*map(_text, cells))
+    console.print(table)
+    console.print()
+
+
+def _text(words: str) -> Text:
+    return Text(plain_words(words, sys.stdout))

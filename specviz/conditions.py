@@ -1,0 +1,162 @@
+"""What a breakpoint looks for: each condition is a fold over the rounds of one run, in order.
+
+``look`` takes the next round and gives what it sees in it, none if the condition does not hold there.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+from specviz.estimates import agreement
+from specviz.events import Drafted, Emitted, Round, Settings
+from specviz.tally import accept_chance
+
+
+class Sight(NamedTuple):
+    """A condition that holds: in words with its numbers, and in which row. Row i < K_r is drafted token i + 1, row K_r
+    the round's last token; None stands for the round as a whole."""
+
+    words: str
+    row: int | None = None
+
+
+class Condition(Protocol):
+    def look(self, round: Round, /) -> Sequence[Sight]: ...
+
+
+def rows_of(round: Round) -> Iterator[tuple[int, Drafted | Emitted]]:
+    """Every token of a round once, with its row: the drafted ones, then the last one unless the round is cut."""
+    yield from enumerate(round.drafted)
+    if not round.cut:
+        yield round.k, round.emitted[-1]
+
+
+def sentence(sights: Sequence[Sight], round: Round) -> str:
+    """The first of them and where it is: ``p/q .12 < .2 at position 3``; others of the same condition are counted."""
+    words, row = sights[0]
+    if row is not None:
+        at_end = row >= round.k and bool(round.emitted)
+        words += f": the {round.emitted[-1].origin} token" if at_end else f" at position {row + 1}"
+    return words if len(sights) == 1 else f"{words} (and {len(sights) - 1} more)"
+
+
+class FewTokens:
+    """N <= limit."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def look(self, round: Round, /) -> Sequence[Sight]:
+        n = len(round.emitted)
+        return [Sight(f"N {n} ≤ {self._limit}")] if n <= self._limit else []
+
+
+class EarlyRejection:
+    """A rejection at a position <= limit."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def look(self, round: Round, /) -> Sequence[Sight]:
+        at = round.n_accepted
+        rejected = round.tested > at
+        return [Sight(f"rejection ≤ {self._limit}", at)] if rejected and at < self._limit else []
+
+
+class LowOverlap:
+    """A tested position with overlap < limit."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+
+    def look(self, round: Round, /) -> Sequence[Sight]:
+        return [
+            Sight(f"overlap {apart(drafted.overlap, self._limit)} < {short(self._limit)}", row)
+            for row, drafted in enumerate(round.drafted[: round.tested])
+            if drafted.overlap < self._limit
+        ]
+
+
+class LowRatio:
+    """A tested drafted token with p/q < limit."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+
+    def look(self, round: Round, /) -> Sequence[Sight]:
+        return [
+            Sight(f"p/q {apart(drafted.p / drafted.q, self._limit)} < {short(self._limit)}", row)
+            for row, drafted in enumerate(round.drafted[: round.tested])
+            if drafted.q > 0 and drafted.p / drafted.q < self._limit
+        ]
+
+
+class TokenSeen:
+    """One of ``ids`` drafted, whatever came of it, or emitted."""
+
+    def __init__(self, ids: Collection[int], name: str) -> None:
+        self._ids, self._name = frozenset(ids), name
+
+    def look(self, round: Round, /) -> Sequence[Sight]:
+        return [Sight(self._name, row) for row, token in rows_of(round) if token.id in self._ids]
+
+
+class FullStreak:
+    """Full acceptances in a row: seen when there are ``length`` of them, not at those that follow. A round without a
+    draft ends the row as one with a rejection does."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._now = 0
+
+    def look(self, round: Round, /) -> Sequence[Sight]:
+        self._now = self._now + 1 if round.k and round.n_accepted == round.k else 0
+        if self._now != self._length:
+            return []
+        return [Sight(f"{self._length} full acceptance{'s' if self._length > 1 else ''} in a row")]
+
+
+class Disagreement:
+    """|z| of the present segment > limit: seen where it gets there, not while it stays."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._rules: Settings | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._hits, self._chance, self._variance = 0, 0.0, 0.0
+        self._beyond = False
+
+    def look(self, round: Round, /) -> Sequence[Sight]:
+        rules = replace(round.settings, k=0)
+        if rules != self._rules:
+            self._rules = rules
+            self._begin()
+        for drafted in round.drafted[: round.tested]:
+            chance = accept_chance(drafted, rules.rule)
+            if chance is not None:
+                self._hits += drafted.verdict == "accepted"
+                self._chance += chance
+                self._variance += chance * (1.0 - chance)
+        z = agreement(self._hits, self._chance, self._variance)
+        before, self._beyond = self._beyond, z is not None and abs(z) > self._limit
+        if z is None or before or not self._beyond:
+            return []
+        return [Sight(f"|z| {apart(abs(z), self._limit)} > {short(self._limit)}")]
+
+
+def short(value: float) -> str:
+    """A number as it was given, without what goes without saying: ``.3``, ``12``, ``2e-6``."""
+    text = repr(float(value)).removesuffix(".0").replace("e-0", "e-").replace("e+0", "e+")
+    return text[1:] if text.startswith("0.") else text
+
+
+def apart(value: float, limit: float) -> str:
+    """``value`` in as few figures, two or more, as show on which side of ``limit`` it is."""
+    shown = float(value)
+    for figures in range(2, 17):
+        shown = float(f"{value:.{figures}g}")
+        if (shown < limit, shown > limit) == (value < limit, value > limit):
+            break
+    return short(shown)

@@ -1,0 +1,127 @@
+"""A pair run by a plan: plain and speculative decoding in turns, in one process, through the same rounds."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from specviz.bench_plan import Configuration, Task
+from specviz.config import MAX_SEED, RunRequest
+from specviz.decoder.drafters import Drafter, Proposal
+from specviz.decoder.ending import Ending
+from specviz.decoder.live import LiveSource, Pair, calibrate
+from specviz.decoder.models import UNLIMITED, CausalModel
+from specviz.decoder.prompts import read_prompt
+from specviz.decoder.speculative import Speculation, placed
+from specviz.decoder.uniforms import Uniforms
+from specviz.events import Calibration, Round, Settings
+
+WARM_UP_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one task gave: rounds, or the one-token steps of a calibration."""
+
+    task: Task
+    rounds: tuple[Round, ...]
+    calibration: Calibration | None
+
+
+class Nobody:
+    """A drafter that never drafts and costs nothing: plain decoding is rounds of the target alone."""
+
+    def prefill(self, ids: Sequence[int]) -> None:
+        pass
+
+    def room(self, length: int) -> int:
+        return UNLIMITED
+
+    def propose(
+        self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
+    ) -> Proposal | None:
+        raise AssertionError("plain decoding drafts nothing")
+
+    def commit(self, ids: Sequence[int]) -> None:
+        pass
+
+    def warm_up(self, last_id: int) -> None:
+        pass
+
+    def step_ms(self, last_id: int, repeats: int) -> float | None:
+        return None
+
+
+class Bench(LiveSource):
+    """The live source, run by tasks instead of requests. ``open`` comes first; every prompt is read before any runs."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """The options, device, numbers, threads and library versions of it all, JSON-able."""
+        pair, options = self._opened(), self._options
+        return self._config(pair, RunRequest(options.prompts[0][1], options.seed, options.settings))
+
+    def warm_up(self, configurations: Collection[Configuration]) -> None:
+        """Run each configuration for a few tokens of the first prompt, so that no first use of anything is timed."""
+        prompt = self._read(0)
+        for configuration in configurations:
+            self._take(Task(0, 0, configuration), prompt, WARM_UP_TOKENS)
+
+    def measure(self, tasks: Iterable[Task]) -> Iterator[Measured]:
+        """Run the tasks in their order. Repeat r has the seed ``seed + r``, the same for all that is compared."""
+        prompts = [self._read(n) for n in range(len(self._options.prompts))]
+        for task in tasks:
+            yield self._take(task, prompts[task.prompt], self._options.max_new_tokens)
+
+    def _opened(self) -> Pair:
+        if self._pair is None:
+            raise RuntimeError("open() comes before measuring")
+        return self._pair
+
+    def _read(self, n: int) -> list[int]:
+        pair = self._opened()
+        text = self._options.prompts[n][1]
+        return list(read_prompt(pair.facts.target, text, pair.vocabulary.size, chat=self._options.chat).ids)
+
+    def _take(self, task: Task, prompt: list[int], tokens: int) -> Measured:
+        pair, options, configuration = self._opened(), self._options, task.configuration
+        barred_until = len(prompt) + options.min_new_tokens
+        for model in pair.models:
+            model.bar(pair.facts.end_ids, barred_until)
+        seed = (options.seed + task.repeat) % (MAX_SEED + 1)
+        settings = replace(options.settings, k=configuration.k)
+        drafters = self._drafters(pair, barred_until)
+        nobody = {settings.drafter: Nobody()}
+        match configuration.kind:
+            case "calibration":
+                run = self._run(pair.target, drafters, prompt, seed, tokens)
+                return Measured(task, (), calibrate(pair.target, run.drafter, prompt, options.calibrate))
+            case "target":
+                run = self._run(pair.target, nobody, prompt, seed, tokens)
+            case "draft" if pair.second is None or len(prompt) > pair.second.context:
+                return Measured(task, (), None)
+            case "draft":
+                run = self._run(pair.draft, nobody, prompt, seed, tokens)
+                settings = replace(settings, temperature=settings.draft_temperature)
+            case "speculative":
+                run = self._run(pair.target, drafters, prompt, seed, tokens + configuration.k)
+        return Measured(task, tuple(_rounds(run, settings, tokens)), None)
+
+    def _run(
+        self, model: CausalModel, drafters: Mapping[str, Drafter], prompt: list[int], seed: int, budget: int
+    ) -> Speculation:
+        pair, stop = self._opened(), tuple(text.encode() for text in self._options.stop)
+        ending = Ending(pair.facts.end_ids, stop, budget, model.context_of(len(prompt)))
+        run = Speculation(model, drafters, pair.vocabulary, prompt, seed, ending)
+        with placed("Before round 1"):
+            run.prefill(self._options.settings.drafter)
+        return run
+
+
+def _rounds(run: Speculation, settings: Settings, tokens: int) -> Iterator[Round]:
+    """Rounds until there are at least ``tokens`` tokens. The run's budget leaves room for K more, so that no round near
+    the end drafts fewer for want of it, which would count against large K alone."""
+    emitted = 0
+    for round_ in run.rounds(lambda: settings, lambda: False):
+        yield round_
+        emitted += len(round_.emitted)
+        if emitted >= tokens:
+            return

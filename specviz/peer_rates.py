@@ -1,0 +1,51 @@
+"""What other programs would print for the same rounds, each number by its own definition."""
+
+from dataclasses import dataclass
+
+from specviz.rates import Rates
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRate:
+    """A number an engine prints.
+
+    ``definition``: in words, one short line. ``predicted``: E[N] if the number, a rate, is taken for the formula's
+    alpha at the real K_r; None for a length, which is a claim about N itself, and where the number is undefined.
+    """
+
+    engine: str
+    name: str
+    value: float | None
+    definition: str
+    predicted: float | None
+
+
+def peer_rates(rates: Rates) -> tuple[PeerRate, ...]:
+    """The acceptance rates and lengths of vLLM, SGLang, llama.cpp, LM Studio and EAGLE, in this order.
+
+    A rate counts all of ``rates``, cut rounds and ignored drafts too, as the engines do. Only rounds with a draft count
+    as rounds for those that count drafts or verifications.
+    """
+    drafting = rates.rounds - rates.plain_rounds
+    drafted = rates.accepted_over_drafted
+    of_output = rates.accepted / rates.tokens if rates.tokens else None
+    with_extra = 1.0 + rates.accepted / drafting if drafting else None
+    verified = rates.tokens / drafting if drafting else None
+    forwards = rates.tokens / rates.rounds if rates.rounds else None
+
+    def rate(engine: str, name: str, value: float | None, definition: str) -> PeerRate:
+        return PeerRate(engine, name, value, definition, rates.formula_at(value))
+
+    def length(engine: str, name: str, value: float | None, definition: str) -> PeerRate:
+        return PeerRate(engine, name, value, definition, None)
+
+    return (
+        rate("vLLM", "draft acceptance rate", drafted, "accepted / drafted tokens"),
+        length("vLLM", "mean acceptance length", with_extra, "1 + accepted tokens / rounds with a draft"),
+        rate("SGLang", "spec_accept_rate", drafted, "accepted / drafted tokens"),
+        length("SGLang", "spec_accept_length", verified, "all new tokens / verifications (rounds with a draft)"),
+        rate("llama.cpp", "draft acceptance", drafted, "accepted / drafted tokens that were verified"),
+        length("llama.cpp", "mean acceptance length", with_extra, "1 + accepted tokens / rounds with a draft"),
+        rate("LM Studio", "accepted / predicted", of_output, "share of all new tokens that were accepted drafts"),
+        length("EAGLE", "τ", forwards, "all new tokens / forwards of the target"),
+    )

@@ -1,0 +1,109 @@
+"""Regular expressions over tokens and over a growing text, which no expression can bring to a halt."""
+
+import codecs
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+from specviz.conditions import Sight, rows_of
+from specviz.events import Round
+from specviz.tokens import clip, visible
+
+WINDOW = 256
+"""Characters of the text before a round in which a match that ends in the round may begin."""
+PATIENCE = 0.05
+"""Seconds one search may take."""
+MOST_CHARACTERS, MOST_NESTED, MOST_REPEATS = 256, 8, 10_000
+_COUNTS = re.compile(r"\{(\d*),?(\d*)\}")
+_SHOWN_CELLS = 40
+
+
+def quoted(text: str) -> str:
+    """What a person typed, in quotes, for a sentence: safe to print and not too long."""
+    if not text:
+        return '""'
+    return f'"{clip(visible(text.encode("utf-8", "replace")), _SHOWN_CELLS)}"'
+
+
+def compiled(expression: str) -> Any:
+    """A pattern of the ``regex`` module, which knows all of ``re``'s and, unlike it, can be told to give up.
+
+    Raises ValueError where the text is no expression, and where compiling or one step of it could take for ever.
+    """
+    import regex  # type: ignore[import-untyped]
+
+    name = quoted(expression)
+    if not expression:
+        raise ValueError("text~ needs a regular expression behind it, such as text~frog.")
+    repeats = prod(max(1, *(int(n[:6] or 0) for n in counts)) for counts in _COUNTS.findall(expression))
+    if len(expression) > MOST_CHARACTERS or _depth(expression) > MOST_NESTED or repeats > MOST_REPEATS:
+        raise ValueError(f"text~ cannot search for {name}: it is too long, too deeply nested or repeats too much.")
+    try:
+        return regex.compile(expression)
+    except (regex.error, OverflowError, RecursionError, MemoryError) as error:
+        raise ValueError(f"text~ cannot search for {name}: {error}.") from None
+
+
+def _depth(expression: str) -> int:
+    deepest = depth = 0
+    for char in expression:
+        depth += (char == "(") - (char == ")")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+class TextSeen:
+    """An expression found in a drafted or emitted token, or across the tokens of the emitted text.
+
+    The text is that of the run without its prompt. A match counts in the round that completes it; matches of nothing
+    do not count. An expression that takes longer than ``PATIENCE`` is reported once and then left alone.
+    """
+
+    def __init__(self, expression: str) -> None:
+        self._pattern = compiled(expression)
+        self._name = f"text ~ {quoted(expression)}"
+        self._known: dict[bytes, bool] = {}
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._before = ""
+        self._given_up = False
+
+    def look(self, round: Round, /) -> Sequence[Sight]:
+        if self._given_up:
+            return []
+        try:
+            rows = [row for row, token in rows_of(round) if self._in_token(token.bytes)]
+            across = [row for row in self._in_text(round) if row not in rows]
+        except TimeoutError:
+            self._given_up = True
+            return [Sight(f"{self._name} takes too long to search for and is left out from here on")]
+        sights = [Sight(self._name, row) for row in rows]
+        return sights + [Sight(f"{self._name} across tokens, complete", row) for row in across]
+
+    def _in_token(self, data: bytes) -> bool:
+        known = self._known.get(data)
+        if known is None:
+            known = self._known[data] = any(self._matches(data.decode("utf-8", "replace"), 0))
+        return known
+
+    def _in_text(self, round: Round) -> list[int]:
+        """The rows of the emitted tokens that complete a match."""
+        # One character more than the window lets ^ and \b see that the text did not begin there.
+        before, state = self._before, self._decoder.getstate()
+        text = before + self._decoder.decode(b"".join(token.bytes for token in round.emitted))
+        self._before = text[-WINDOW - 1 :]
+        found = self._matches(text, int(len(before) > WINDOW))
+        completed = {end - len(before) for end in found if end > len(before)}
+        if not completed:
+            return []
+        self._decoder.setstate(state)
+        ends = list(accumulate(len(self._decoder.decode(token.bytes)) for token in round.emitted))
+        indices = {bisect_left(ends, end) for end in completed}
+        return sorted(i if i < round.n_accepted else round.k for i in indices)
+
+    def _matches(self, text: str, start: int) -> Iterator[int]:
+        """Where the matches end that are not empty."""
+        found = self._pattern.finditer(text, start, overlapped=True, concurrent=True, timeout=PATIENCE)
+        return (match.end() for match in found if match.end() > match.start())

@@ -1,0 +1,144 @@
+"""Where to look: rejections, the least overlap, and every token that a query speaks of. Pure functions of the rounds.
+
+A place is (round, row): round 1-based, row i < K_r drafted token i + 1, row K_r the round's last token.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from specviz.breakpoints import Breakpoint, condition, names_condition, parse_breakpoint
+from specviz.conditions import rows_of
+from specviz.events import Drafted, Emitted, Round
+from specviz.tokens import visible
+from specviz.ui.widgets.numbers import short, told_apart
+from specviz.ui.widgets.sentences import default_row, greedy
+
+Place = tuple[int, int]
+NOWHERE: Place = (0, 0)
+"""Before the first round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A token that was looked for: where it is, its bytes, its verdict or origin, and why it is in the list."""
+
+    round: int
+    row: int
+    bytes: bytes
+    kind: str
+    note: str
+
+    @property
+    def place(self) -> Place:
+        return self.round, self.row
+
+
+def token_at(round: Round, row: int) -> Drafted | Emitted:
+    """The token of a row. Raises IndexError where the round has none."""
+    return round.drafted[row] if row < round.k else round.emitted[-1]
+
+
+def next_rejection(rounds: Sequence[Round], shown: int, row: int, step: int) -> Place | None:
+    """The first rejected token behind a place (``step`` 1) or before it (-1); None: there is none."""
+    indices = range(max(1, shown), len(rounds) + 1) if step > 0 else range(min(shown, len(rounds)), 0, -1)
+    for index in indices:
+        rejected = _rejected(rounds[index - 1])
+        if rejected is not None and (
+            (index, rejected) > (shown, row) if step > 0 else (index, rejected) < (shown, row)
+        ):
+            return index, rejected
+    return None
+
+
+def _rejected(round: Round) -> int | None:
+    return round.n_accepted if round.tested > round.n_accepted else None
+
+
+def worst_overlap(rounds: Sequence[Round], shown: int, row: int) -> Place | None:
+    """The tested position with the least overlap behind this one in the order of overlap, earlier ones first among
+    equals; behind the last, and where (shown, row) is no tested position, the worst of all. None: none was tested."""
+    ranks = [
+        (drafted.overlap, index, at)
+        for index, round in enumerate(rounds, start=1)
+        for at, drafted in enumerate(round.drafted[: round.tested])
+    ]
+    here = next((rank for rank in ranks if rank[1:] == (shown, row)), None)
+    best = min((rank for rank in ranks if here is not None and rank > here), default=min(ranks, default=None))
+    return best and best[1:]
+
+
+class WorstFirst:
+    """A walk from the worst overlap to better ones, begun anew once the cursor has been elsewhere."""
+
+    def __init__(self) -> None:
+        self._at: Place | None = None
+
+    def next(self, rounds: Sequence[Round], shown: int, row: int) -> Place | None:
+        """Where to go from here; None: nothing was tested."""
+        self._at = worst_overlap(rounds, *((shown, row) if self._at == (shown, row) else NOWHERE))
+        return self._at
+
+
+Query = Breakpoint | str
+"""A condition, or text that a token holds; empty: rejections."""
+
+
+def understand(query: str) -> Query:
+    """What a person asks for. Raises ValueError, in a sentence, for a condition that is wrong or unfinished."""
+    return parse_breakpoint(query) if names_condition(query) else query
+
+
+def hits(rounds: Sequence[Round], query: Query, end_ids: Collection[int] = ()) -> list[Hit]:
+    """All tokens that ``query`` speaks of, in order; a condition on a round stands at the row worth explaining."""
+    return list(_hits(rounds, query, end_ids))
+
+
+def _hits(rounds: Sequence[Round], query: Query, end_ids: Collection[int]) -> Iterator[Hit]:
+    numbered = enumerate(rounds, start=1)
+    if isinstance(query, Breakpoint):
+        sought = condition(query, end_ids)
+        for index, round in numbered:
+            for sight in sorted(sought.look(round), key=lambda sight: sight.row or 0):
+                row = default_row(round) if sight.row is None else sight.row
+                if row < round.k or not round.cut:
+                    yield _hit(index, round, row, sight.words)
+    elif query:
+        holds = _holding(query)
+        for index, round in numbered:
+            for row, token in rows_of(round):
+                if holds(token.bytes):
+                    yield _hit(index, round, row, "")
+    else:
+        for index, round in numbered:
+            if (rejected := _rejected(round)) is not None:
+                yield _hit(index, round, rejected, _test(round, round.drafted[rejected]))
+
+
+def _hit(index: int, round: Round, row: int, note: str) -> Hit:
+    token = token_at(round, row)
+    kind = token.verdict if isinstance(token, Drafted) else token.origin
+    return Hit(index, row, token.bytes, kind, note or kind)
+
+
+def _test(round: Round, rejected: Drafted) -> str:
+    if greedy(round):
+        return "greedy"
+    if rejected.accept_prob is None or round.settings.rule != "exact":
+        return round.settings.rule
+    u, chance = told_apart(rejected.u, rejected.accept_prob, most=3)
+    return f"u {u} ≥ {chance}, overlap {short(rejected.overlap)}"
+
+
+def _holding(text: str) -> Callable[[bytes], bool]:
+    """Whether a token holds ``text``, whatever its case, as its characters or as it is shown."""
+    wanted = text.casefold()
+    known: dict[bytes, bool] = {}
+
+    def holds(data: bytes) -> bool:
+        found = known.get(data)
+        if found is None:
+            forms = data.decode("utf-8", "replace"), visible(data)
+            found = known[data] = any(wanted in form.casefold() for form in forms)
+        return found
+
+    return holds

@@ -1,0 +1,67 @@
+"""Keys that open another screen, and what is done with its answer."""
+
+from pathlib import Path
+
+from specviz.breakpoints import Breakpoint
+from specviz.ui.screens.breakpoints import BreakpointsScreen
+from specviz.ui.screens.find import FindScreen
+from specviz.ui.screens.go_to import GoToScreen
+from specviz.ui.screens.help import HelpScreen
+from specviz.ui.screens.prompt import PromptScreen
+from specviz.ui.screens.running import RunActions
+from specviz.ui.screens.save import SaveScreen
+
+
+class PanelActions(RunActions):
+    """The actions that ask first."""
+
+    def _seek_if_chosen(self, place: tuple[int, int] | None) -> None:
+        if place is not None:
+            self.seek(*place)
+
+    def action_metrics(self) -> None:
+        from specviz.ui.screens.metrics import MetricsScreen
+
+        self.app.push_screen(MetricsScreen(self.timeline, ascii=self.options.ascii), self._seek_if_chosen)
+
+    def action_find(self) -> None:
+        timeline = self.timeline
+        end_ids = timeline.header.end_ids if timeline.header else ()
+        at = timeline.shown, timeline.row
+        screen = FindScreen(timeline.rounds, at=at, end_ids=end_ids, ascii=self.options.ascii)
+        self.app.push_screen(screen, self._seek_if_chosen)
+
+    def action_go_to(self) -> None:
+        def go(index: int | None) -> None:
+            if index is not None:
+                self.seek(index)
+
+        self.app.push_screen(GoToScreen(self.timeline.total, ascii=self.options.ascii), go)
+
+    def action_breakpoints(self) -> None:
+        watch = self.transport.watch
+
+        def change(breakpoints: tuple[Breakpoint, ...] | None) -> None:
+            if breakpoints is not None:
+                watch.change(breakpoints)
+                self.update()
+
+        self.app.push_screen(BreakpointsScreen(watch.breakpoints, ascii=self.options.ascii), change)
+
+    def action_edit(self) -> None:
+        def run(prompt: str | None) -> None:
+            if prompt is not None:
+                self.begin(prompt=prompt)
+
+        self.app.push_screen(PromptScreen(self.transport.request.prompt, ascii=self.options.ascii), run)
+
+    def action_save(self) -> None:
+        def done(saved: Path | None) -> None:
+            if saved is not None:
+                self.shell.say(f"Saved to {saved}")
+
+        if path := self.shell.trace_path:
+            self.app.push_screen(SaveScreen(path, ascii=self.options.ascii), done)
+
+    def action_help(self) -> None:
+        self.app.push_screen(HelpScreen(ascii=self.options.ascii))

@@ -1,0 +1,101 @@
+"""What keys do to the run: each acts on the transport, then what changed is shown."""
+
+from typing import TYPE_CHECKING, cast
+
+from textual.screen import Screen
+
+from specviz.config import MAX_SEED
+from specviz.ui import finding
+from specviz.ui.options import AppOptions
+from specviz.ui.transport import Transport
+
+if TYPE_CHECKING:
+    from specviz.ui.app import SpecvizApp
+
+
+class RunActions(Screen[None]):
+    """The actions that need nothing but the transport."""
+
+    def __init__(self, transport: Transport, options: AppOptions) -> None:
+        super().__init__()
+        self.transport = transport
+        self.timeline = transport.timeline
+        self.options = options
+        self._worst = finding.WorstFirst()
+
+    @property
+    def shell(self) -> "SpecvizApp":
+        return cast("SpecvizApp", self.app)
+
+    def update(self) -> None:
+        """Show what changed."""
+
+    def seek(self, index: int, row: int | None = None) -> None:
+        self.transport.seek(index, row)
+        self.update()
+
+    def begin(self, *, seed: int | None = None, prompt: str | None = None) -> None:
+        self.transport.again(seed=seed, prompt=prompt)
+        self.update()
+
+    def action_play(self) -> None:
+        self.transport.toggle()
+        self.update()
+
+    def action_forward(self) -> None:
+        self.transport.forward()
+        self.update()
+
+    def action_phase(self, step: int) -> None:
+        self.transport.step_phase(step)
+        self.update()
+
+    def action_back(self) -> None:
+        self.seek(self.timeline.shown - 1)
+
+    def action_first(self) -> None:
+        self.seek(1)
+
+    def action_last(self) -> None:
+        self.seek(self.timeline.total)
+
+    def action_token(self, step: int) -> None:
+        self.transport.move(step)
+        self.update()
+
+    def action_rejection(self, step: int) -> None:
+        timeline = self.timeline
+        self._jump(finding.next_rejection(timeline.rounds, timeline.shown, timeline.row, step), "No further rejection.")
+
+    def action_worst(self) -> None:
+        timeline = self.timeline
+        self._jump(self._worst.next(timeline.rounds, timeline.shown, timeline.row), "Nothing was tested yet.")
+
+    def _jump(self, place: tuple[int, int] | None, otherwise: str) -> None:
+        if place is None:
+            self.shell.say(otherwise)
+        else:
+            self.seek(*place)
+
+    def action_k(self, steps: int) -> None:
+        self.transport.change_k(steps)
+        self.update()
+
+    def action_temperature(self, steps: int) -> None:
+        self.transport.change_temperature(steps)
+        self.update()
+
+    def action_again(self) -> None:
+        self.begin()
+
+    def action_reseed(self) -> None:
+        self.begin(seed=(self.transport.request.seed + 1) % (MAX_SEED + 1))
+
+    def action_prompt(self, number: int) -> None:
+        self.begin(prompt=self.options.prompts[number - 1][1])
+
+    def action_theme(self) -> None:
+        self.shell.next_theme()
+
+    def action_quit(self) -> None:
+        self.shell.leave()

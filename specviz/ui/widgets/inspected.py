@@ -1,0 +1,276 @@
+"""What there is to say of one token of a round, before it is laid out: pure functions of (round, row)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from specviz.events import Drafted, Emitted, Raw, Round, Top
+from specviz.tokens import visible
+from specviz.ui.glyphs import Glyphs
+from specviz.ui.widgets.drawing import Part
+from specviz.ui.widgets.facts import Fact
+from specviz.ui.widgets.number_line import AcceptTest
+from specviz.ui.widgets.numbers import fixed, prob, ratio, signed, told_apart
+from specviz.ui.widgets.sentences import counterfactual, explain, greedy, last_token
+from specviz.ui.widgets.top_lists import Marked, TopList
+
+_TEN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A token of a round and all that is known of it.
+
+    ``token`` is None behind a cut. ``raw_lists``: the lists before processing, where ``lists`` are not these.
+    ``groups``: facts of p, of q, of both; ``tests``: facts of the accept test;
+    ``draws``: what draft and target drew, where that is the test; ``details``: what the drafter says of its draft.
+    """
+
+    token: Drafted | Emitted | None
+    kind: str
+    sentences: tuple[Part, ...]
+    lists: tuple[TopList, ...] = ()
+    raw_lists: tuple[TopList, ...] = ()
+    groups: tuple[tuple[Fact, ...], ...] = ()
+    tests: tuple[Fact, ...] = ()
+    test: AcceptTest | None = None
+    draws: tuple[tuple[str, bytes | None, int], ...] = ()
+    details: tuple[str, ...] = ()
+    replaces: bool = False
+    """Whether a second token is marked in the lists: what a rejected draft was replaced by, or the reverse."""
+
+
+def heading(round: Round, row: int, glyphs: Glyphs) -> str:
+    """``Inspector · round 37 · draft 3 of 4``."""
+    last = last_token(round)
+    if row < round.k:
+        place = f"draft {row + 1} of {round.k}"
+    elif last is None:
+        place = "no further token"
+    elif last.origin == "resampled":
+        place = f"resampled at {round.n_accepted + 1}"
+    else:
+        place = last.origin
+    return f" {glyphs.dot} ".join(("Inspector", f"round {round.index}", place))
+
+
+def inspected(round: Round, row: int, glyphs: Glyphs) -> Inspected:
+    """All about row ``row``: drafted token ``row`` + 1, or from K on the round's last token."""
+    said: list[Part] = [(line, "text") for line in explain(round, row, glyphs).split("\n")]
+    if row < round.k:
+        return _drafted(round, row, said, glyphs)
+    last = last_token(round)
+    return Inspected(None, "ignored", tuple(said)) if last is None else _last(round, last, said, glyphs)
+
+
+def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspected:
+    drafted = round.drafted[row]
+    would = counterfactual(round, row, glyphs)
+    if would:
+        said = [said[0], (would, "would")]
+    last = last_token(round) if drafted.verdict == "rejected" else None
+    return Inspected(
+        token=drafted,
+        kind=drafted.verdict,
+        sentences=tuple(said),
+        lists=_raw_lists(drafted, last) if greedy(round) else _lists(round, drafted, last),
+        raw_lists=_raw_lists(drafted, last) if drafted.raw and not greedy(round) else (),
+        groups=_groups(drafted, greedy(round), glyphs),
+        tests=() if greedy(round) else _tests(drafted, glyphs),
+        test=_test(round, drafted),
+        draws=_draws(round, drafted),
+        details=_details(drafted.detail, glyphs),
+        replaces=last is not None,
+    )
+
+
+def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> Inspected:
+    resampled = last.origin == "resampled" and round.n_accepted < round.k
+    rejected = round.drafted[round.n_accepted] if resampled else None
+    raw = last.raw if greedy(round) else None
+    p = raw.p if raw else last.p
+    marked = [Marked(last.id, last.origin, p, None if raw else last.rank_p)]
+    if rejected is not None:
+        was = rejected.raw.p if raw and rejected.raw else rejected.p
+        marked.append(Marked(rejected.id, rejected.verdict, was, None if raw else rejected.rank_p))
+    lists = [_list("p", raw.p_top if raw else last.p_top, tuple(marked), raw=raw is not None)]
+    groups = [_p_facts(last, greedy(round), glyphs)]
+    if rejected is not None and _has_residual(round):
+        lists.append(_residual(rejected, last))
+        share = last.p if last.residual is None else last.residual
+        groups.append((Fact("residual", prob(share)), *_both_facts(rejected, glyphs)[:2]))
+    return Inspected(
+        token=last,
+        kind=last.origin,
+        sentences=tuple(said),
+        lists=tuple(lists),
+        groups=tuple(groups),
+        tests=() if greedy(round) else (Fact("u of its draw", prob(round.last_u), short="last u"),),
+        replaces=rejected is not None,
+    )
+
+
+def _has_residual(round: Round) -> bool:
+    return round.settings.rule == "exact" and not greedy(round)
+
+
+def _test(round: Round, drafted: Drafted) -> AcceptTest | None:
+    if greedy(round) or round.settings.rule != "exact" or drafted.accept_prob is None:
+        return None
+    return AcceptTest(drafted.accept_prob, drafted.u, drafted.verdict, drafted.verdict in ("accepted", "rejected"))
+
+
+def _draws(round: Round, drafted: Drafted) -> tuple[tuple[str, bytes | None, int], ...]:
+    """(who, bytes if known, id) of the two draws that have to be equal under the equality rule."""
+    sample = drafted.target_sample
+    if greedy(round) or sample is None:
+        return ()
+    known = {c.id: c.bytes for c in drafted.p_top} | {drafted.id: drafted.bytes}
+    return ("draft", drafted.bytes, drafted.id), ("target", known.get(sample), sample)
+
+
+def _list(name: str, top: Top, marked: tuple[Marked, ...], *, raw: bool = False) -> TopList:
+    whose = {"p": "p target", "q": "q draft"}[name]
+    one = len(top) == 1 and top[0].prob >= 1
+    return TopList(f"raw {whose}" if raw else whose, top, marked, "one token" if one else "")
+
+
+def _lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[TopList, ...]:
+    kind = drafted.verdict
+    new = () if last is None else (Marked(last.id, last.origin, last.p, last.rank_p),)
+    p = _list("p", drafted.p_top, (Marked(drafted.id, kind, drafted.p, drafted.rank_p), *new))
+    listed = () if last is None else (Marked(last.id, last.origin, None),)
+    q = _list("q", drafted.q_top, (Marked(drafted.id, kind, drafted.q, drafted.rank_q), *listed))
+    return (p, q, _residual(drafted, last)) if _has_residual(round) else (p, q)
+
+
+def _raw_lists(drafted: Drafted, last: Emitted | None) -> tuple[TopList, ...]:
+    """p and q at temperature 1 without cuts, where they were kept: in a greedy round the only telling ones."""
+    kind, raw = drafted.verdict, drafted.raw
+    p, q = (raw.p, raw.q) if raw else (drafted.p, drafted.q)
+    marked = [Marked(drafted.id, kind, p)]
+    if last is not None:
+        marked.append(Marked(last.id, last.origin, last.raw.p if raw and last.raw else last.p))
+    listed = () if last is None else (Marked(last.id, last.origin, None),)
+    return (
+        _list("p", raw.p_top if raw else drafted.p_top, tuple(marked), raw=raw is not None),
+        _list("q", raw.q_top if raw else drafted.q_top, (Marked(drafted.id, kind, q), *listed), raw=raw is not None),
+    )
+
+
+def _residual(drafted: Drafted, last: Emitted | None) -> TopList:
+    is_p = bool(drafted.detail.get("residual_is_p"))
+    rank = drafted.rank_p if is_p else None
+    marked = [Marked(drafted.id, drafted.verdict, _in_residual(drafted, drafted.id), rank)]
+    if last is not None:
+        share = last.p if last.residual is None else last.residual
+        marked.append(Marked(last.id, last.origin, share, last.rank_p if is_p else None))
+    return TopList("residual", drafted.residual_top, tuple(marked), "is p" if is_p else "")
+
+
+def _in_residual(drafted: Drafted, token_id: int) -> float | None:
+    """max(0, p(x) - q(x)) / sum max(0, p - q) of the drafted token, the sum being 1 - overlap."""
+    listed = next((c.prob for c in drafted.residual_top if c.id == token_id), None)
+    if listed is not None:
+        return listed
+    if drafted.detail.get("residual_is_p"):
+        return drafted.p
+    if drafted.p <= drafted.q or len(drafted.residual_top) < _TEN:
+        return 0.0
+    left = 1 - drafted.overlap
+    return min(1.0, (drafted.p - drafted.q) / left) if left > 0 else None
+
+
+def _groups(drafted: Drafted, is_greedy: bool, glyphs: Glyphs) -> tuple[tuple[Fact, ...], ...]:
+    raw = drafted.raw
+    q = (
+        Fact("q", prob(drafted.q), _raw(raw, "q")),
+        Fact("rank q", _rank(drafted.rank_q, is_greedy), _raw_rank(raw, "q", drafted.id, is_greedy), "rank"),
+        Fact("entropy q", _nats(drafted.entropy_q), _raw(raw, "entropy_q"), "entropy"),
+    )
+    return _p_facts(drafted, is_greedy, glyphs), q, _both_facts(drafted, glyphs)
+
+
+def _p_facts(token: Drafted | Emitted, is_greedy: bool, glyphs: Glyphs) -> tuple[Fact, ...]:
+    raw = token.raw
+    return (
+        Fact("p", prob(token.p), _raw(raw, "p")),
+        Fact("rank p", _rank(token.rank_p, is_greedy), _raw_rank(raw, "p", token.id, is_greedy), "rank"),
+        Fact("entropy p", _nats(token.entropy_p), _raw(raw, "entropy_p"), "entropy"),
+    )
+
+
+def _both_facts(drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
+    raw = drafted.raw
+    apart = "" if raw is None or raw.overlap is None else prob(1 - raw.overlap)
+    return (
+        Fact("overlap", prob(drafted.overlap), _raw(raw, "overlap")),
+        Fact("TV", prob(1 - drafted.overlap), apart),
+        Fact("match", prob(drafted.match)),
+    )
+
+
+def _raw(raw: Raw | None, name: str) -> str:
+    value = None if raw is None else getattr(raw, name)
+    if value is None:
+        return ""
+    return _nats(value) if name.startswith("entropy") else prob(value)
+
+
+def _nats(value: float) -> str:
+    return fixed(value, 3 if value < 9.9995 else 2)
+
+
+def _rank(rank: int, is_greedy: bool) -> str:
+    """Of a distribution with one token the ranks say nothing."""
+    return "" if is_greedy else str(rank)
+
+
+def _raw_rank(raw: Raw | None, name: str, token_id: int, is_greedy: bool) -> str:
+    if raw is None or not is_greedy:
+        return ""
+    top = raw.p_top if name == "p" else raw.q_top
+    listed = next((rank for rank, c in enumerate(top, start=1) if c.id == token_id), None)
+    return str(listed) if listed else f">{_TEN}" if len(top) >= _TEN else ""
+
+
+def _tests(drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
+    chance, u = drafted.accept_prob, drafted.u
+    facts = [Fact("p/q", _ratio(drafted, glyphs))]
+    if chance is None:
+        return (*facts, Fact("u", prob(u)), Fact("draft u", prob(drafted.draft_u)))
+    u_text, limit = told_apart(u, chance, least=3, most=5)
+    return (
+        *facts,
+        Fact("accept prob", limit, short="accept"),
+        Fact(f"u {glyphs.minus} accept", signed(u - chance, minus=glyphs.minus), short="margin"),
+        Fact("u", u_text),
+        Fact("draft u", prob(drafted.draft_u)),
+    )
+
+
+def _ratio(drafted: Drafted, glyphs: Glyphs) -> str:
+    share = drafted.p / drafted.q if drafted.q > 0 else None
+    if share is None or share >= _TEN:
+        return ratio(drafted.p, drafted.q, glyphs.none)
+    return prob(share) if share < 1 else fixed(share, 3)
+
+
+def _details(detail: Mapping[str, Any], glyphs: Glyphs) -> tuple[str, ...]:
+    """What the drafter noted, whatever it is, as ``key: value``."""
+    return tuple(
+        f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}" for key, value in detail.items()
+    )
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _safe(text: str, glyphs: Glyphs) -> str:
+    return visible(text.encode("utf-8", "replace"), ascii=glyphs.ascii)

@@ -1,0 +1,169 @@
+"""The page of acceptance rates: each with its interval and meaning, and what other programs would print instead."""
+
+from functools import partial
+
+from specviz.drafted_tokens import overlap_histogram
+from specviz.peer_rates import PeerRate, peer_rates
+from specviz.rates import Rates
+from specviz.ui.glyphs import Glyphs
+from specviz.ui.widgets.drawing import Part, bar, fit
+from specviz.ui.widgets.metrics_layout import (
+    Fact,
+    Layout,
+    Lines,
+    beside,
+    bounds,
+    facts,
+    heading,
+    paragraph,
+    said,
+    stacked,
+    table,
+)
+from specviz.ui.widgets.metrics_scope import Scope
+from specviz.ui.widgets.numbers import counted, fixed, prob
+from specviz.ui.widgets.positions import lines_of
+
+BUG = 4.0
+"""|z| above this contradicts the rule."""
+_TWO_BLOCKS = 96
+"""Cells from which positions and overlaps stand side by side."""
+_LEAST_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
+_CHANCES = {
+    "exact": "mean Σ min(p, q): the exact chance of each test.",
+    "equality": "mean Σ p·q: the exact chance of each test under the rule equality.",
+}
+
+
+def acceptance(scope: Scope) -> Layout:
+    rule = scope.settings.rule if scope.settings else "exact"
+    return partial(_page, scope.rates, rule, peer_rates(scope.rates), overlap_histogram(scope.rounds))
+
+
+def _page(
+    rates: Rates, rule: str, peers: tuple[PeerRate, ...], bins: tuple[int, ...], cells: int, glyphs: Glyphs
+) -> Lines:
+    if not rates.drafted:
+        return paragraph("No token was drafted yet, so nothing was accepted or rejected.", cells, glyphs)
+    left, right = (
+        _positions(rates, max(_LEAST_POSITIONS, min(cells, _POSITIONS)), glyphs),
+        _overlaps(bins, cells, glyphs),
+    )
+    below = beside(left, right, _POSITIONS) if cells >= _TWO_BLOCKS else stacked(left, right)
+    return stacked(
+        facts(rate_facts(rates, rule), cells, glyphs),
+        paragraph(_balance(rates), cells, glyphs, "head"),
+        _peers(rates, peers, cells, glyphs),
+        below,
+    )
+
+
+def rate_facts(rates: Rates, rule: str) -> list[Fact]:
+    """Every rate with its interval and its definition."""
+    return [
+        Fact(
+            "α tested",
+            prob(rates.alpha_tested),
+            bounds(rates.alpha_tested_ci),
+            f"{rates.accepted} of {counted(rates.tested, 'test')}: the formula's α. 95\xa0% if tests were independent.",
+            "tested",
+        ),
+        Fact(
+            "α overlap",
+            prob(rates.alpha_overlap),
+            bounds(rates.alpha_overlap_ci),
+            _overlap_words(rates, rule),
+            "all",
+        ),
+        Fact(
+            "accepted/drafted",
+            prob(rates.accepted_over_drafted),
+            words=f"{rates.accepted} of {counted(rates.drafted, 'draft')}. It falls with K: not the formula's α.",
+        ),
+        _agreement(rates),
+        Fact(
+            "mean match",
+            prob(rates.mean_match),
+            words="mean Σ p·q: what the equality rule would accept.",
+        ),
+    ]
+
+
+def _overlap_words(rates: Rates, rule: str) -> str:
+    if rule not in _CHANCES:
+        return "none: this rule has no exact chance."
+    known = "" if rates.alpha_overlap_ci else " (from 16 rounds on)"
+    return f"{_CHANCES[rule]} 95\xa0% by batch means{known}."
+
+
+def _agreement(rates: Rates) -> Fact:
+    z = rates.agreement_z
+    if z is None:
+        words = "no test was left to chance: acceptance must equal it exactly."
+        return Fact("z", prob(None), words=words)
+    words = "0 ± 1 if acceptance follows its chance; |z| > 4 is a bug."
+    if abs(z) > BUG:
+        return Fact("z", f"{z:+.2f}", words=f"BUG: acceptance contradicts its chance. {words}", style="error")
+    return Fact("z", f"{z:+.2f}", words=words)
+
+
+def _balance(rates: Rates) -> str:
+    kinds = ("accepted", "rejected", "untested", "ignored")
+    return f"{rates.drafted} drafted = " + " + ".join(f"{getattr(rates, kind)} {kind}" for kind in kinds)
+
+
+def _peers(rates: Rates, peers: tuple[PeerRate, ...], cells: int, glyphs: Glyphs) -> Lines:
+    """A rate claims an E[N] through the formula; a length is its own claim about N."""
+    first = rates.tokens_per_round_first
+    since = f"measured: since round {first}, when K changed" if first > rates.first else ""
+    title = [heading("What other engines would print for this run", glyphs), *paragraph(since, cells, glyphs, "head")]
+    names = [said(peer.name, glyphs) for peer in peers]
+    rows: list[list[Part]] = [[(name, "head") for name in ("engine", "calls it", "value", "E[N] by it", "measured")]]
+    for peer, name in zip(peers, names, strict=True):
+        length = peer.predicted is None
+        value = fixed(peer.value, 2, glyphs.none) if length else prob(peer.value, none=glyphs.none)
+        claimed = fixed(peer.value if length else peer.predicted, 2, glyphs.none)
+        rows.append(
+            [
+                (peer.engine, "text"),
+                (name, "text"),
+                (value, "text"),
+                (claimed, "text"),
+                (fixed(rates.tokens_per_round, 2, glyphs.none), "measured"),
+            ]
+        )
+    lines = table(rows, right=(2, 3, 4))
+    used = sum(len(text) for text, _ in lines[0])
+    room = cells - used - 3
+    if room >= 24:
+        words = ["", *(said(peer.definition, glyphs) for peer in peers)]
+        lines = [
+            [*line, ("   " + fit(text, room, ascii=glyphs.ascii), "head")]
+            for line, text in zip(lines, words, strict=True)
+        ]
+    return [*title, *lines]
+
+
+def _positions(rates: Rates, cells: int, glyphs: Glyphs) -> Lines:
+    return [heading("By draft position", glyphs), *lines_of(rates, len(rates.per_position), cells, glyphs)]
+
+
+def _overlaps(bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
+    """How alike p and q were: one bar a tenth of the overlap."""
+    most, total = max(bins), sum(bins)
+    lines: Lines = [
+        heading("Overlap of p and q", glyphs),
+        [(said(f"Σ min(p, q) at {counted(total, 'tested position')}", glyphs), "head")],
+    ]
+    count = len(str(most))
+    for index, number in enumerate(bins):
+        low, high = (prob(edge / len(bins), 1) if edge < len(bins) else "1" for edge in (index, index + 1))
+        share = number / most if most else 0.0
+        lines.append(
+            [
+                (said(f"{low} – {high.ljust(2)} ", glyphs), "head"),
+                (bar(share, _BAR, glyphs.eighths), "all"),
+                (f" {number:>{count}}", "text"),
+            ]
+        )
+    return lines

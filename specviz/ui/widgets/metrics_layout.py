@@ -1,0 +1,141 @@
+"""Blocks of styled lines for pages of numbers: facts with what they mean, tables, things side by side. Pure."""
+
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from specviz.tokens import width
+from specviz.ui.glyphs import Glyphs
+from specviz.ui.literal import in_ascii
+from specviz.ui.widgets.drawing import Part
+from specviz.ui.widgets.numbers import prob
+
+Line = list[Part]
+Lines = list[Line]
+Layout = Callable[[int, Glyphs], Lines]
+"""Lines of at most so many cells, in one of two repertoires."""
+
+GAP = 2
+_LEAST_WORDS, _MOST_WORDS = 26, 76
+"""Cells for the meaning of a number: with fewer it goes below the number, with more it is hard to read."""
+_SIGNS = str.maketrans({"Σ": "sum", "·": "*", "−": "-", "×": "x", "≥": ">=", "≤": "<=", "τ": "tau"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number under its name: the value, how far to trust it, and what it means in one line."""
+
+    label: str
+    value: str
+    extra: str = ""
+    words: str = ""
+    style: str = "text"
+
+
+def said(text: str, glyphs: Glyphs) -> str:
+    """Our own words in the repertoire of ``glyphs``."""
+    return in_ascii(text.translate(_SIGNS)) if glyphs.ascii else text
+
+
+def bounds(interval: tuple[float, float] | None) -> str:
+    """``[.635 .805]``; nothing where there is no interval."""
+    return f"[{prob(interval[0])} {prob(interval[1])}]" if interval else ""
+
+
+def on_point(numbers: Sequence[str]) -> list[str]:
+    """Numbers padded so that their decimal points stand below each other."""
+    whole = [len(number.partition(".")[0]) for number in numbers]
+    padded = [" " * (max(whole) - before) + number for number, before in zip(numbers, whole, strict=True)]
+    longest = max(map(len, padded))
+    return [number.ljust(longest) for number in padded]
+
+
+def heading(text: str, glyphs: Glyphs) -> Line:
+    return [(said(text, glyphs), "title")]
+
+
+def paragraph(text: str, cells: int, glyphs: Glyphs, style: str = "text") -> Lines:
+    return [[(line, style)] for line in _wrapped(said(text, glyphs), cells)]
+
+
+def facts(rows: Sequence[Fact], cells: int, glyphs: Glyphs) -> Lines:
+    """Aligned facts; their words wrap in a column of their own, below the number where there is no room for one."""
+    if not rows:
+        return []
+    values = on_point([said(fact.value, glyphs) for fact in rows])
+    labels, extras = [said(fact.label, glyphs) for fact in rows], [said(fact.extra, glyphs) for fact in rows]
+    label, extra = max(map(width, labels)), max(map(width, extras))
+    before = label + GAP + len(values[0]) + GAP + (extra + GAP if extra else 0)
+    beside = cells - before >= _LEAST_WORDS
+    indent, room = (before, min(_MOST_WORDS, cells - before)) if beside else (GAP, cells - GAP)
+    lines: Lines = []
+    for fact, name, value, trust in zip(rows, labels, values, extras, strict=True):
+        head: Line = [(_padded(name, label + GAP), "text"), (value, fact.style), (" " * GAP, "text")]
+        if extra:
+            head.append((_padded(trust, extra + GAP), "head"))
+        words = _wrapped(said(fact.words, glyphs), room)
+        if beside and words:
+            head.append((words.pop(0), "head"))
+        lines.append(head)
+        lines += [[(" " * indent + line, "head")] for line in words]
+    return lines
+
+
+def table(rows: Sequence[Sequence[Part]], right: Collection[int] = (), gap: int = GAP) -> Lines:
+    """Rows of cells in columns as wide as their widest cell; those in ``right`` lean right."""
+    if not rows:
+        return []
+    widths = [max(width(row[column][0]) for row in rows) for column in range(len(rows[0]))]
+    lines: Lines = []
+    for row in rows:
+        line: Line = []
+        for column, ((text, style), cells) in enumerate(zip(row, widths, strict=True)):
+            if column:
+                line.append((" " * gap, "text"))
+            line.append((_padded(text, cells, right=column in right), style))
+        lines.append(line)
+    return lines
+
+
+def beside(left: Lines, right: Lines, cells: int, gap: int = 4) -> Lines:
+    """Two blocks side by side, the left one in ``cells`` cells."""
+    lines: Lines = []
+    for index in range(max(len(left), len(right))):
+        line = cut(left[index], cells) if index < len(left) else []
+        if index < len(right):
+            line = [*line, (" " * (cells - length(line) + gap), "text"), *right[index]]
+        lines.append(line)
+    return lines
+
+
+def stacked(*blocks: Lines) -> Lines:
+    """Blocks below each other with a blank line between them; empty ones leave none."""
+    lines: Lines = []
+    for block in filter(None, blocks):
+        lines += [[], *block] if lines else block
+    return lines
+
+
+def length(line: Iterable[Part]) -> int:
+    return sum(width(text) for text, _ in line)
+
+
+def cut(line: Line, cells: int) -> Line:
+    """The first ``cells`` cells of a line."""
+    kept: Line = []
+    for text, style in line:
+        if cells <= 0:
+            break
+        kept.append((text if width(text) <= cells else text[:cells], style))
+        cells -= width(text)
+    return kept
+
+
+def _wrapped(text: str, cells: int) -> list[str]:
+    """Lines of at most ``cells`` cells; a no-break space is one, and printed as a plain one."""
+    return [line.replace("\xa0", " ") for line in textwrap.wrap(text, max(1, cells))]
+
+
+def _padded(text: str, cells: int, *, right: bool = False) -> str:
+    blank = " " * (cells - width(text))
+    return blank + text if right else text + blank

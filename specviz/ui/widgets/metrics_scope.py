@@ -1,0 +1,60 @@
+"""Which rounds the numbers of a page count, in data and in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from specviz.events import Round, Settings
+from specviz.stats import Rates, RunStats
+from specviz.ui.widgets.numbers import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The rounds of the segment on screen, up to the round shown, and their rates.
+
+    ``stats`` is the fold they come from, ``shown`` the round shown, ``recorded`` how many there are; ``settings`` are
+    those of the round shown, None before the first.
+    """
+
+    stats: RunStats
+    shown: int
+    recorded: int
+    rounds: Sequence[Round]
+    rates: Rates
+    settings: Settings | None
+
+    @property
+    def title(self) -> str:
+        """``all 61 rounds``, ``rounds 12 to 61, since the settings changed``."""
+        if not self.shown:
+            return "no round yet"
+        if self.rates.first > 1:
+            return f"{_span(self.rates.first, self.shown)}, since the settings changed"
+        if self.shown < self.recorded:
+            return f"{_span(1, self.shown)} of {self.recorded}"
+        return "the first round" if self.shown == 1 else f"all {counted(self.shown, 'round')}"
+
+    @property
+    def tokens_title(self) -> str:
+        """The same for tokens/round, which count from the last change of K too, while α does not."""
+        first, before = self.rates.tokens_per_round_first, self.rates.first
+        if first == before:
+            return self.title
+        return f"{_span(first, self.shown)}, since K changed; α since round {before}"
+
+
+def scope_of(stats: RunStats, rounds: Sequence[Round], shown: int) -> Scope:
+    """The scope as of round ``shown`` (0: before the first) of the recorded ``rounds``."""
+    rates = stats.on_screen(shown)
+    return Scope(
+        stats=stats,
+        shown=shown,
+        recorded=len(rounds),
+        rounds=rounds[rates.first - 1 : shown],
+        rates=rates,
+        settings=stats.settings(shown),
+    )
+
+
+def _span(first: int, last: int) -> str:
+    return f"round {last}" if first == last else f"rounds {first} to {last}"

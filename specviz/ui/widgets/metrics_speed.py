@@ -1,0 +1,143 @@
+"""The page of speed: what a round costs, what it brings by the model and by the clock, and which K would be best."""
+
+from functools import partial
+
+from specviz.rates import Rates
+from specviz.speed import SpeedView, speed_view
+from specviz.ui.glyphs import Glyphs
+from specviz.ui.widgets.metrics_layout import Fact, Layout, Lines, beside, facts, heading, paragraph, stacked
+from specviz.ui.widgets.metrics_scope import Scope
+from specviz.ui.widgets.metrics_speed_chart import curve_lines
+from specviz.ui.widgets.numbers import fixed, prob
+
+_TWO_BLOCKS, _ROUND = 112, 52
+EDGE = 32
+"""The largest K that is looked at."""
+
+
+def speed(scope: Scope) -> Layout:
+    drafter = scope.settings.drafter if scope.settings else "model"
+    return partial(_page, speed_view(scope.stats, scope.shown), scope.rates, drafter)
+
+
+def _page(view: SpeedView, rates: Rates, drafter: str, cells: int, glyphs: Glyphs) -> Lines:
+    if not rates.rounds:
+        return paragraph("No round yet.", cells, glyphs)
+    two = cells >= _TWO_BLOCKS
+    times = _block("A round, in medians", round_facts(view, rates), _ROUND if two else cells, glyphs)
+    steps = _block("One step of each model", step_facts(view, rates), cells - _ROUND - 4 if two else cells, glyphs)
+    return stacked(
+        paragraph(slower(view), cells, glyphs, "warning") if view.slower else [],
+        beside(times, steps, _ROUND) if two else stacked(times, steps),
+        _block("Speedup over the target alone", speedup_facts(view, rates), cells, glyphs),
+        paragraph(unknown(view, drafter), cells, glyphs, "warning"),
+        curve_lines(view, cells, glyphs),
+    )
+
+
+def _block(title: str, rows: list[Fact], cells: int, glyphs: Glyphs) -> Lines:
+    return [heading(title, glyphs), *facts(rows, cells, glyphs)]
+
+
+def slower(view: SpeedView) -> str:
+    by = "measured cost" if view.measured_cost is not None else "model"
+    value = view.measured_cost if view.measured_cost is not None else view.model
+    return f"Slower than the target alone: {fixed(value, 2)}x by {by}."
+
+
+def unknown(view: SpeedView, drafter: str) -> str:
+    """What cannot be told, and why; empty where everything can."""
+    if view.target_step_ms is None:
+        return (
+            "The models were not timed in this run (--calibrate 0): "
+            "T_p, T_q and c are unknown, so no speedup and no best K can be told."
+        )
+    if drafter == "ngram":
+        return "An n-gram draft takes next to no time: c has no value, so the model has no speedup and no best K."
+    if view.c is None:
+        return "The draft's step was not timed: c is unknown, so the model has no speedup and no best K."
+    if view.model is None:
+        return "No draft was tested yet: without an α the model has no speedup and no best K."
+    return ""
+
+
+def round_facts(view: SpeedView, rates: Rates) -> list[Fact]:
+    step = "" if view.draft_step_ms is None else f"{_ms(view.draft_step_ms)} a drafted token"
+    return [
+        Fact("draft", _ms(rates.draft_ms), words=step, style="measured"),
+        Fact("verify", _ms(view.verify_ms), words=_verify_words(view), style="measured"),
+        Fact("decide", _ms(view.decide_ms), words="accept, reject, resample", style="measured"),
+        Fact("inspect", _ms(view.inspect_ms), words="for screen and trace: in no speed"),
+    ]
+
+
+def _verify_words(view: SpeedView) -> str:
+    if view.verify_ms is None or not view.target_step_ms:
+        return "a forward of the target"
+    return f"a forward of the target, {view.verify_ms / view.target_step_ms:.2f} T_p"
+
+
+def step_facts(view: SpeedView, rates: Rates) -> list[Fact]:
+    at = "" if rates.at_length is None else f" at {rates.at_length} tokens, calibrated"
+    paper = f"; the paper's c is 1/c, {1 / view.c:.2f}" if view.c else ""
+    return [
+        Fact("T_p", _ms(view.target_step_ms), words=f"target{at}"),
+        Fact("T_q", _ms(view.draft_step_calibrated_ms), words=f"draft{at}"),
+        Fact("c", fixed(view.c, 2), words=f"T_p / T_q{paper}"),
+        *(
+            Fact(
+                f"T_verify({m})",
+                _ms(time),
+                words=f"median of all rounds that verified {m}" if m > 1 else "plain rounds",
+            )
+            for m, time in view.verify_times
+        ),
+    ]
+
+
+def speedup_facts(view: SpeedView, rates: Rates) -> list[Fact]:
+    k = "–" if view.k is None else str(view.k)
+    best = "–" if view.best_k is None else f"{'≥ ' if view.best_k >= EDGE else ''}{view.best_k}"
+    return [
+        Fact(
+            "model",
+            _times(view.model),
+            words=f"E[N]·c / (c + K) at α tested {prob(rates.alpha_tested)} and K {k}.",
+            style=_tone(view.model),
+        ),
+        Fact(
+            "measured cost",
+            _times(view.measured_cost),
+            words="T_p·tokens / (draft + verify + decide): by the times these rounds took.",
+            style=_tone(view.measured_cost),
+        ),
+        Fact("best K", best, words=_best_words(view), style="accent"),
+        Fact(
+            "break-even α",
+            prob(view.break_even_alpha),
+            words=f"the α that pays for drafting {k}: below it the target alone is faster."
+            if view.break_even_alpha is not None or view.c is None or view.c >= 1
+            else "none: a draft step is dearer than a target step, so no K helps.",
+        ),
+        Fact("ceiling", _times(view.ceiling), words="max(1, min(c, 1 / (1 − α))): more than this no K gives."),
+    ]
+
+
+def _best_words(view: SpeedView) -> str:
+    if view.best_speedup is None:
+        return "the K of the largest speedup by the model."
+    if view.best_k == 0:
+        return "do not speculate: no K is faster than the target alone at this α and c."
+    return f"{view.best_speedup:.2f}x, the most by the model at this α and c."
+
+
+def _tone(value: float | None) -> str:
+    return "text" if value is None else "warning" if value < 1 else "good"
+
+
+def _times(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}x"
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f} ms"

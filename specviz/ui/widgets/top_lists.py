@@ -1,0 +1,188 @@
+"""The most probable tokens of several distributions side by side, as bars on one scale."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from specviz.events import Candidate, Top
+from specviz.tokens import clip, visible, width
+from specviz.ui.glyphs import Glyphs
+from specviz.ui.widgets.drawing import Line, bar, beside, fit, padded
+from specviz.ui.widgets.numbers import prob
+
+GAP = 2
+MOST_ROWS = 10
+_LEAST_NUMBER = 4
+_MARK = 2
+_LEAST_NAME, _MOST_NAME = 4, 16
+_LEAST_BAR = 2
+_LEAST, _MOST = 15, 44
+"""Cells of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A token to be found in a list, whatever its rank there. ``prob``, ``rank``: None where not known."""
+
+    id: int
+    kind: str
+    prob: float | None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopList:
+    """One distribution: its ten most probable tokens, most probable first, and tokens to mark."""
+
+    title: str
+    top: Top
+    marked: tuple[Marked, ...] = ()
+    note: str = ""
+
+    @property
+    def largest(self) -> float:
+        return max((*(c.prob for c in self.top), *(m.prob or 0.0 for m in self.marked)), default=0.0)
+
+    @property
+    def widest(self) -> int:
+        """Cells of the widest number."""
+        values = (*(c.prob for c in self.top), *(m.prob for m in self.marked if m.prob is not None))
+        return max((width(prob(value)) for value in values), default=0)
+
+    def mark(self, token_id: int) -> Marked | None:
+        return next((mark for mark in self.marked if mark.id == token_id), None)
+
+    def beyond(self, rows: int) -> list[Marked]:
+        """The marked tokens that are not among the first ``rows``."""
+        first = {c.id for c in self.top[:rows]}
+        seen: dict[int, Marked] = {}
+        for mark in self.marked:
+            if mark.id not in first and mark.prob is not None:
+                seen.setdefault(mark.id, mark)
+        return list(seen.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ListColumn:
+    """Draws the rows of a list in ``cells`` cells: mark, token, a probability of ``number`` cells, bar.
+
+    ``scale`` is the probability of a full bar.
+    """
+
+    cells: int
+    number: int
+    scale: float
+    glyphs: Glyphs
+    special_ids: Collection[int] = field(default=frozenset())
+
+    @property
+    def bar(self) -> int:
+        """Cells of the bar; 0: there is no room for one."""
+        rest = self.cells - _MARK - 1 - self.number - 1
+        cells = max(rest * 2 // 5, rest - _MOST_NAME)
+        return cells if cells >= _LEAST_BAR else 0
+
+    @property
+    def name(self) -> int:
+        return max(1, self.cells - _MARK - 1 - self.number - (self.bar + 1 if self.bar else 0))
+
+    def head(self, shown: TopList) -> Line:
+        note: Line = [(f" {shown.note}", "faint")] if shown.note else []
+        return [(" " * _MARK, "text"), (shown.title, "head"), *note]
+
+    def rows(self, shown: TopList) -> list[Line]:
+        return [self._row(shown, *entry) for entry in zip(shown.top, self._names(shown.top), strict=True)]
+
+    def beyond(self, shown: TopList, rows: int) -> list[Line]:
+        """A row for every marked token that is not among the first ``rows``: its rank stands for its name."""
+        lines = []
+        for mark in shown.beyond(rows):
+            forms = _places(shown, mark)
+            place = next((form for form in forms if width(form) <= self.name), forms[-1])
+            lines.append(self._line(mark.kind, place, mark.prob or 0.0, "head"))
+        return lines
+
+    def _row(self, shown: TopList, candidate: Candidate, name: str) -> Line:
+        mark = shown.mark(candidate.id)
+        value = candidate.prob if mark is None or mark.prob is None else mark.prob
+        special = candidate.id in self.special_ids
+        style = "special" if special else mark.kind if mark else "text"
+        return self._line(mark.kind if mark else None, name, value, style)
+
+    def _line(self, kind: str | None, name: str, value: float, style: str) -> Line:
+        mark = f"mark:{kind}" if kind else "text"
+        name = clip(name, self.name, ascii=self.glyphs.ascii)
+        number = fit(prob(value), self.number, right=True, ascii=self.glyphs.ascii)
+        line: Line = [
+            (fit(self.glyphs.mark(kind) if kind else "", _MARK), mark),
+            (name, style),
+            (" " * (self.name - width(name) + 1), "text"),
+            (number, "text"),
+        ]
+        if self.bar:
+            line.append((f" {bar(value / self.scale, self.bar, self.glyphs.eighths)}", mark if kind else "bar"))
+        return line
+
+    def _names(self, top: Top) -> list[str]:
+        """The tokens' printed forms; where two would look alike, with their ids."""
+        ascii = self.glyphs.ascii
+        names = [clip(visible(c.bytes, ascii=ascii), self.name, ascii=ascii) for c in top]
+        count = Counter(names)
+        return [name if count[name] == 1 else self._with_id(c) for name, c in zip(names, top, strict=True)]
+
+    def _with_id(self, candidate: Candidate) -> str:
+        tag, ascii = f"#{candidate.id}", self.glyphs.ascii
+        room = self.name - len(tag) - 1
+        return f"{clip(visible(candidate.bytes, ascii=ascii), room, ascii=ascii)} {tag}" if room > 0 else tag
+
+
+def draw_lists(
+    lists: Sequence[TopList],
+    cells: int,
+    glyphs: Glyphs,
+    *,
+    rows: int = MOST_ROWS,
+    reserved: int = 1,
+    special_ids: Collection[int] = frozenset(),
+) -> list[Line]:
+    """``lists`` in ``cells`` cells, side by side as far as they fit, the others below.
+
+    Of each the first ``rows`` tokens, then ``reserved`` lines or more for marked tokens of a lower rank, then the rest.
+    """
+    if not lists:
+        return []
+    scale = max(shown.largest for shown in lists) or 1.0
+    abreast = max(1, min(len(lists), (cells + GAP) // (_LEAST + GAP)))
+    size = max(1, min(_MOST, (cells - GAP * (abreast - 1)) // abreast))
+    number = max(_LEAST_NUMBER, *(shown.widest for shown in lists))
+    column = ListColumn(size, number, scale, glyphs, special_ids)
+    lines: list[Line] = []
+    for start in range(0, len(lists), abreast):
+        block = lists[start : start + abreast]
+        if start:
+            lines.append([])
+        lines += _abreast(block, column, rows, max(reserved, *(len(shown.beyond(rows)) for shown in block)))
+    return lines
+
+
+def _abreast(lists: Sequence[TopList], column: ListColumn, rows: int, reserved: int) -> list[Line]:
+    columns: list[list[Line]] = []
+    deepest = max(len(shown.top) for shown in lists)
+    for shown in lists:
+        drawn = column.rows(shown)
+        first, below = drawn[:rows], column.beyond(shown, rows)
+        first += [[] for _ in range(rows - len(first))]
+        lines = [column.head(shown), *first, *below, *([] for _ in range(reserved - len(below)))]
+        if deepest > rows:
+            lines += [[("  and then", "faint")] if drawn[rows:] else [], *drawn[rows:]]
+        columns.append([padded(line, column.cells, ascii=column.glyphs.ascii) for line in lines])
+    return beside(columns, [column.cells] * len(columns), GAP)
+
+
+def _places(shown: TopList, mark: Marked) -> tuple[str, ...]:
+    """The rank of a token that is not in sight, at length and in short."""
+    if not mark.prob:
+        return "not in it", "absent", "none"
+    listed = next((rank for rank, c in enumerate(shown.top, start=1) if c.id == mark.id), None)
+    rank = mark.rank or listed
+    return (f"rank {rank}", f"{rank}.") if rank else ("below ten", ">10")

@@ -1,0 +1,218 @@
+"""`specviz bench` through the command line."""
+
+import json
+import math
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from rich.cells import cell_len
+
+from specviz.bench_plan import Task
+from specviz.bench_report import Spread, report
+from specviz.cli import main
+from specviz.cli.bench import BENCH_OPTIONS, Wholes, read_prompts, with_prompts
+from specviz.cli.bench_table import factor_rows, heading, measured_rows, speedup_rows, stacked
+from specviz.cli.parameters import RUN_OPTIONS
+from specviz.config import PairOptions, RunOptions
+from specviz.decoder.bench import Bench, Measured
+from specviz.events import Settings
+from tests.cli.conftest import Specviz
+from tests.decoder.models import Shelf, text_of
+from tests.test_bench_report import PLAN, one_repeat
+
+TINY = "--k", "1,2", "--repeats", "1", "--max-new-tokens", "16"
+
+
+@pytest.fixture
+def two_prompts(tmp_path: Path) -> str:
+    path = tmp_path / "prompts.txt"
+    path.write_text("Once upon a time there was a king who\n\nROMEO:\\nMy lord, \n")
+    return str(path)
+
+
+@pytest.fixture
+def tiny(shelf: Shelf) -> list[str]:
+    return ["--draft", shelf.noisy(1, 0.3), "--target", shelf.random(1), "--prompt", text_of([1, 2, 3])]
+
+
+def test_the_bundled_pair_in_json(two_prompts: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--json", "--prompts", two_prompts, *TINY]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    told = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
+    assert (told["predicting"], told["measuring"], told["repeats"]) == ([1, 1], [2, 2], 1)
+    assert told["config"]["k"] == [1, 2] and told["config"]["max_new_tokens"] == 16
+    assert told["calibration"]["c"]["median"] > 1
+    assert told["target"]["tokens_per_round"]["median"] == 1
+    assert [row["k"] for row in told["k"]] == [1, 2]
+    for row in told["k"]:
+        measured = row["speedup"]["measured"]["median"]
+        assert 0 < measured < 3
+        own = told["target"]["token_ms"]["median"] / row["measuring"]["token_ms"]["median"]
+        assert measured == pytest.approx(own)
+        for name in ("model", "measured_cost"):
+            predicted = row["speedup"][name]
+            assert predicted["off"] == pytest.approx(predicted["speedup"] / measured)
+            assert math.prod(predicted["factors"].values()) == pytest.approx(predicted["off"])
+            assert (predicted["why"] is None) == (abs(predicted["off"] - 1) <= 0.15)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_tables_fit_the_terminal(
+    columns: int, tiny: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["bench", *tiny, "--k", "1..8", "--repeats", "2", "--max-new-tokens", "16"]) == 0
+    out = capfd.readouterr().out
+    assert max(cell_len(line) for line in out.splitlines()) <= columns
+    assert "…" not in out and "\x1b" not in out
+    assert "α: other acceptance" in out or "Predicted / measured" not in out
+    assert "1 prompt × 16 tokens × 2 repeats, in turns. Predicted and measured on the same" in out
+    assert re.search(r"^K 8 +\d", out, re.MULTILINE) and re.search(r"^8 +\d", out, re.MULTILINE)
+    assert "× the target alone." in " ".join(out.split())
+
+
+def test_c81_a_legacy_encoding_shows_every_figure(specviz: Specviz, tiny: list[str]) -> None:
+    done = specviz("bench", *tiny, "--k", "8", "--repeats", "2", PYTHONIOENCODING="cp1252:strict", COLUMNS="80")
+    out = done.stdout.decode("cp1252")
+    assert done.returncode == 0 and b"Traceback" not in done.stderr
+    assert out.isascii() and "?" not in out
+    assert re.search(r"^K 8( +\d*\.?\d+){7}$", out, re.MULTILINE), out
+
+
+def test_rows_by_hand() -> None:
+    done = report(PLAN, one_repeat())
+    target, draft, two = measured_rows(done)
+    assert target == ["target", "80", "–", "12.0", "0.50", "–", "–", "1.00"]
+    assert draft == ["draft", "200", "–", "4.0", "1.00", "–", "–", "1.00"]
+    assert two == ["K 2", "80", "4.00", "15.0", "2.00", ".800", ".750", "2.00"]
+    why = "model: drafting 2 tokens took 2.00 × 2 calibrated steps (×1.29)"
+    assert speedup_rows(done) == [["2", "1.00", "1.25", "+25 %", "0.97", "-3 %", why]]
+    factors = ["0.72", "1.00", "1.22", "1.29", "1.28", "1.09", "0.80", "1.00", "1.00"]
+    assert factor_rows(done) == [["K 2 model", "1.25", *factors]]
+
+
+def test_a_slowdown_is_named() -> None:
+    done = report(PLAN, one_repeat())
+    slow = replace(done.rows[0], speedup=Spread(0.8, 0.7, 0.9))
+    assert speedup_rows(replace(done, rows=(slow,)))[0][-1].startswith("slower than the target alone\n")
+
+
+def test_names_of_models_cannot_write_to_the_terminal() -> None:
+    config = {"draft": "\x1b[31mbad", "target": "[b]", "device": "cuda:0", "dtype": "float32", "threads": 1}
+    first = heading(
+        report(PLAN, one_repeat()),
+        {**config, "draft_device": "cpu", "temperature": 1.0, "seed": 0, "max_new_tokens": 4},
+    )[0]
+    assert "\x1b" not in first and "> [b] · cuda:0 float32 · 1 thread · draft cpu · T 1.00 · seed 0" in first
+
+
+def test_cells_of_a_column_share_their_decimals() -> None:
+    column = [Spread(9.0, 8.0, 9.5), None, Spread(0.126, 0.1, 0.2)]
+    assert stacked(column) == ["9.00\n8.00–9.50", "–", "0.13\n0.10–0.20"]
+    assert stacked([Spread(9.0, 8.0, 10.5), Spread(1.0, 1.0, 1.0)], quartiles=False) == ["9.0", "1.0"]
+    assert stacked([Spread(1.0, 0.5, 1.0)], is_rate=True) == ["1.000\n.500–1.000"]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("1,2,4,8", (1, 2, 4, 8)), ("1..8", tuple(range(1, 9))), ("4", (4,)), ("8,1..2,2", (1, 2, 8)), ("3..3", (3,))],
+)
+def test_lists_and_ranges(text: str, numbers: tuple[int, ...]) -> None:
+    assert Wholes(1, 32).convert(text, None, None) == numbers
+
+
+@pytest.mark.parametrize("text", ["", "0", "33", "8..1", "1..", "1,,2", "a", "1.5", "-1", "1..2..3", "1 2", "9" * 40])
+def test_what_is_no_list_is_refused_in_words(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is no list"):
+        Wholes(1, 32).convert(text, None, None)
+
+
+def test_prompts_are_lines_with_escapes() -> None:
+    assert read_prompts('a\\nb\n\n  \nsay \\"c:\\\\new\\" \r\n\\t\\d') == ("a\nb", 'say \\"c:\\new\\" ', "\t\\d")
+
+
+def test_twenty_prompts_come_with_specviz() -> None:
+    options = with_prompts(RunOptions(PairOptions(), Settings()), None, given=False)
+    texts = [text for _, text in options.prompts]
+    assert len(texts) == len(set(texts)) == 20
+    assert all(text.isascii() and text == text.rstrip(" ") for text in texts)
+    halves = texts[:10], texts[10:]
+    for half in halves:  # as many of each kind in the half that predicts as in the other
+        assert sum("def " in text or "class " in text for text in half) == 2
+        assert sum(bool(re.match("[A-Z ]+:\n", text)) for text in half) == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        (("--k", "0"), "--k"),
+        (("--k", "1..33"), "--k"),
+        (("--repeats", "0"), "--repeats"),
+        (("--record", "x.jsonl"), "--record"),
+        (("--prompts", "no such file"), "no such file"),
+        (("--prompts", "{empty}"), "has no prompt"),
+        (("--prompts", "{latin}"), "not UTF-8"),
+        (("--prompts", "{latin}", "--prompt", "x"), "--prompts"),
+        (("--prompt", "x", "--prompt", "y"), "takes one"),
+    ],
+)
+def test_usage_errors(args: tuple[str, ...], named: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").write_text("\n \n")
+    (tmp_path / "latin").write_bytes(b"\xe9")
+    begun = time.monotonic()
+    assert main(["bench", *(arg.format(empty=tmp_path / "empty", latin=tmp_path / "latin") for arg in args)]) == 2
+    assert time.monotonic() - begun < 1
+    err = capfd.readouterr().err
+    assert named in err and "Traceback" not in err and len(err.splitlines()) <= 3
+
+
+def test_every_option_of_a_run_but_three_is_taken_and_none_twice() -> None:
+    def names(options: list[Any]) -> list[str]:
+        made: list[click.Parameter] = [option(lambda: None).__click_params__[0] for option in options]
+        return [name for param in made for name in param.opts]
+
+    mine = names(BENCH_OPTIONS)
+    assert len(mine) == len(set(mine))
+    assert set(names(RUN_OPTIONS)) - set(mine) == {"--record"}
+    assert set(mine) - set(names(RUN_OPTIONS)) == {"--repeats", "--prompts", "--json"}
+
+
+def test_an_interruption_ends_with_what_is_complete(
+    tiny: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Bench.measure
+
+    def stopped_in(repeat: int) -> None:
+        def measure(self: Bench, tasks: Iterable[Task]) -> Iterator[Measured]:
+            for measured in real(self, tasks):
+                if measured.task.repeat == repeat:
+                    raise KeyboardInterrupt
+                yield measured
+
+        monkeypatch.setattr(Bench, "measure", measure)
+
+    stopped_in(2)
+    args = ["bench", *tiny, "--json", "--k", "2", "--repeats", "4", "--max-new-tokens", "8"]
+    assert main(args) == 130
+    out, err = capfd.readouterr()
+    told = json.loads(out)
+    assert (told["repeats"], told["config"]["repeats"], told["complete"]) == (2, 4, False)
+    assert err.endswith("\nStopped: 2 of 4 repeats complete.\n")
+    stopped_in(0)
+    assert main(args) == 130
+    out, err = capfd.readouterr()
+    assert out == "" and err.endswith("\nStopped: 0 of 4 repeats complete, nothing to show.\n")
+
+
+def test_without_calibration_predictions_are_dashes(tiny: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *tiny, *TINY, "--calibrate", "0"]) == 0
+    out = capfd.readouterr().out
+    assert "T_p – · T_q – · c –" in out
+    assert re.search(r"^2 +\d\.\d\d +– +– +– +–", out, re.MULTILINE)

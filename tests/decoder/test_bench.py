@@ -1,0 +1,110 @@
+"""A pair run by a plan: plain decoding is plain, speculation drafts K every round, and the order changes nothing."""
+
+from typing import Any
+
+import pytest
+
+from specviz.bench_plan import CALIBRATION, DRAFT, TARGET, Configuration, Plan, Task
+from specviz.config import PairOptions, RunOptions
+from specviz.decoder.bench import Bench, Measured
+from specviz.errors import SpecvizError
+from specviz.events import Round, Settings
+from tests.decoder.models import Shelf, text_of
+from tests.decoder.running import check_round, opened, play, setting
+
+FOUR = Configuration("speculative", 4)
+PROMPTS = (("one", text_of([1, 2, 3])), ("two", text_of([9, 8])))
+
+
+def bench(target: str, draft: str, **options: Any) -> Bench:
+    chosen = {"prompts": PROMPTS, "max_new_tokens": 20, "calibrate": 2, **options}
+    source = Bench(RunOptions(PairOptions(draft, target), Settings(), **chosen))
+    source.open(lambda _: None)
+    return source
+
+
+def ids(rounds: tuple[Round, ...]) -> list[int]:
+    return [token.id for round_ in rounds for token in round_.emitted]
+
+
+def decisions(measured: Measured) -> list[tuple[Any, ...]]:
+    return [(round_.drafted, round_.emitted, round_.stop) for round_ in measured.rounds]
+
+
+@pytest.fixture
+def pair(shelf: Shelf) -> tuple[str, str]:
+    """(target, draft): the draft is often right."""
+    return shelf.random(1), shelf.noisy(1, 0.3)
+
+
+def test_plain_decoding_is_the_model_alone(pair: tuple[str, str]) -> None:
+    target, draft = pair
+    source = bench(target, draft, seed=5)
+    tasks = [Task(0, 0, TARGET), Task(0, 1, DRAFT), Task(2, 0, TARGET)]
+    one, two, third = source.measure(tasks)
+    for measured, model, prompt, seed in ((one, target, 0, 5), (two, draft, 1, 5), (third, target, 0, 7)):
+        alone = play(opened(model, max_new_tokens=20), PROMPTS[prompt][1], setting(k=0), seed=seed)
+        assert ids(measured.rounds) == alone.ids
+        assert len(measured.rounds) == 20
+        assert all(round_.timing.draft_ms < round_.timing.verify_ms for round_ in measured.rounds)
+        assert measured.calibration is None
+
+
+def test_speculation_drafts_k_tokens_up_to_the_end(pair: tuple[str, str]) -> None:
+    (measured,) = bench(*pair).measure([Task(0, 0, FOUR)])
+    for round_ in measured.rounds:
+        check_round(round_)
+    assert {round_.k for round_ in measured.rounds} == {4}
+    assert 20 <= len(ids(measured.rounds)) <= 24
+    assert sum(len(round_.emitted) for round_ in measured.rounds[:-1]) < 20
+    longer = play(opened(*pair, max_new_tokens=60), PROMPTS[0][1], setting(k=4))
+    assert ids(measured.rounds) == longer.ids[: len(ids(measured.rounds))]
+
+
+def test_the_order_of_tasks_changes_no_run(pair: tuple[str, str]) -> None:
+    source = bench(*pair)
+    tasks = Plan(prompts=2, ks=(1, 4), repeats=2).tasks(seed=0)
+    source.warm_up([TARGET, DRAFT, CALIBRATION, FOUR])
+    there = {measured.task: decisions(measured) for measured in source.measure(tasks)}
+    back = {measured.task: decisions(measured) for measured in source.measure(reversed(tasks))}
+    assert there == back and len(there) == len(tasks)
+    assert there[Task(0, 1, FOUR)] != there[Task(1, 1, FOUR)]
+
+
+def test_a_calibration_times_both_models_and_runs_nothing(pair: tuple[str, str]) -> None:
+    (measured,) = bench(*pair).measure([Task(0, 0, CALIBRATION)])
+    assert measured.rounds == ()
+    assert measured.calibration is not None and measured.calibration.at_length == 3
+    assert measured.calibration.target_step_ms > 0
+    assert measured.calibration.draft_step_ms is not None and measured.calibration.draft_step_ms > 0
+
+
+def test_the_draft_alone_has_its_own_temperature(pair: tuple[str, str]) -> None:
+    target, draft = pair
+    source = Bench(RunOptions(PairOptions(draft, target), setting(k=4, draft_temperature=0.0), PROMPTS))
+    source.open(lambda _: None)
+    (measured,) = source.measure([Task(0, 0, DRAFT)])
+    assert {round_.settings.temperature for round_ in measured.rounds} == {0.0}
+
+
+def test_a_prompt_beyond_the_drafts_context_leaves_the_target_alone(shelf: Shelf) -> None:
+    source = bench(shelf.random(1), shelf.random(2, context=4), prompts=(("long", text_of(range(6))),))
+    calibration, draft, speculative = source.measure(Task(0, 0, what) for what in (CALIBRATION, DRAFT, FOUR))
+    assert calibration.calibration is not None and calibration.calibration.draft_step_ms is None
+    assert draft.rounds == ()
+    assert {round_.plain_reason for round_ in speculative.rounds} == {"draft_context"}
+
+
+def test_every_prompt_is_read_before_any_is_run(shelf: Shelf) -> None:
+    long = ("long", text_of([1] * 200))
+    source = bench(shelf.random(1), shelf.random(2), prompts=(*PROMPTS, long))
+    runs = source.measure([Task(0, 0, TARGET)])
+    with pytest.raises(SpecvizError, match="prompt 200 tokens, limit 128"):
+        next(runs)
+
+
+def test_it_describes_what_it_runs_on(pair: tuple[str, str]) -> None:
+    told = bench(*pair, seed=9).describe()
+    assert (told["device"], told["seed"], told["max_new_tokens"]) == ("cpu", 9, 20)
+    with pytest.raises(RuntimeError):
+        Bench(RunOptions(PairOptions(*pair), Settings())).describe()

@@ -1,0 +1,143 @@
+"""The gap of the independence assumption and its causes, by hand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from specviz.dependence import Dependence, Share, dependence
+from specviz.estimates import wilson
+from specviz.events import Round, Settings
+from specviz.trace import read
+from tests.recordings import SMALL, folded
+from tests.rounds import BASE, accepting, fold, make_round
+
+
+def numbered(items: Sequence[str | Round]) -> list[Round]:
+    made = (make_round(item) if isinstance(item, str) else item for item in items)
+    return [replace(r, index=i) for i, r in enumerate(made, start=1)]
+
+
+def of(*items: str | Round) -> Dependence:
+    rounds = numbered(items)
+    return dependence(rounds, fold(rounds).on_screen())
+
+
+def counts(share: Share) -> tuple[int, int]:
+    return share.accepted, share.tested
+
+
+def test_acceptance_of_point_seven_everywhere_at_k_5() -> None:
+    """10,000 rounds in the shares of chance .7: conditional .70 flat, unconditional .70 .49 .34 .24 .17, no gap."""
+    reached = [10_000, 7000, 4900, 3430, 2401, 1681, 0]
+    shapes = [make_round(accepting(n, 5), settings=Settings(k=5)) for n in range(6)]
+    run = [shapes[n] for n in range(6) for _ in range(reached[n] - reached[n + 1])]
+    rounds = [replace(r, index=i) for i, r in enumerate(run, start=1)]
+    rates = fold(rounds).on_screen()
+    assert [f"{at.conditional:.2f}" for at in rates.per_position] == ["0.70"] * 5
+    assert [f"{at.unconditional:.2f}" for at in rates.per_position] == ["0.70", "0.49", "0.34", "0.24", "0.17"]
+    found = dependence(rounds, rates)
+    assert [f"{share.rate:.2f}" for share in found.later] == ["0.70"] * 4
+    assert [counts(share) for share in found.later] == [(4900, 7000), (3430, 4900), (2401, 3430), (1681, 2401)]
+    assert found.gap == pytest.approx(0, abs=1e-3)
+
+
+def test_the_gap_of_easy_and_hard_rounds() -> None:
+    """One round accepts all, one nothing: 5 + 1 tokens over 2 rounds; the formula at 4/5 takes them for alike."""
+    found = of("aaaa", "ruuu")
+    assert found.measured == 3.0
+    assert found.formula == pytest.approx(3.3616)
+    assert found.gap == pytest.approx(0.3616)
+
+
+def test_position_1_by_how_the_round_before_ended() -> None:
+    """Behind a rejection: accepted, rejected, accepted; behind a bonus: accepted, rejected."""
+    found = of("ru", "aa", "aa", "ru", "ru", "aa")
+    assert counts(found.first_after_rejection) == (2, 3)
+    assert counts(found.first_after_full) == (1, 2)
+    assert found.first_after_full == Share(1, 2, 0.5, wilson(1, 2))
+
+
+def test_the_first_round_and_neighbours_of_plain_rounds_count_for_neither() -> None:
+    found = of("aa", "", "ru", "", "aa", "")
+    assert counts(found.first_after_rejection) == counts(found.first_after_full) == (0, 0)
+    assert found.first_after_full == Share(0, 0, None, None)
+
+
+def test_a_round_behind_a_change_of_temperature_is_a_first_round() -> None:
+    hot = replace(BASE, temperature=1.5)
+    found = of("aaaa", make_round("ruuu", settings=hot), make_round("aruu", settings=hot))
+    assert counts(found.first_after_rejection) == (1, 1)
+    assert counts(found.first_after_full) == (0, 0)
+    assert [(at.first, at.last) for at in found.drift] == [(2, 2), (3, 3)]
+
+
+def test_only_rounds_of_the_rates_are_looked_at() -> None:
+    """Of the whole run or of its beginning, whatever more is handed over."""
+    rounds = numbered(["aaaa", "ruuu", "aaaa", "aaaa", "ruuu", "ruuu"])
+    stats = fold(rounds)
+    assert dependence(rounds, stats.on_screen(3)) == dependence(rounds[:3], stats.on_screen(3))
+    assert dependence(rounds[:3], stats.on_screen(3)).drift[-1].last == 3
+
+
+def test_later_positions_given_that_they_were_tested() -> None:
+    found = of("aaru", "aaaa", "ruuu", "aiii", make_round("a", settings=replace(BASE, k=1)))
+    assert [counts(share) for share in found.later] == [(2, 2), (1, 2), (1, 1)]
+    assert [share.rate for share in found.later] == [1.0, 0.5, 1.0]
+
+
+def test_drift_over_quarters() -> None:
+    """Ten rounds: 2, 3, 2, 3 of them, from easy to hard."""
+    hard = make_round("ru", overlaps=[0.25, 0.75])
+    easy = make_round("aa", overlaps=[1.0, 0.5])
+    found = of(easy, easy, easy, easy, hard, hard, hard, hard, hard, make_round("", plain_reason="no_match"))
+    shown: list[Any] = [(at.first, at.last, *counts(at.share), at.overlap, at.tokens_per_round) for at in found.drift]
+    assert shown == [
+        (1, 2, 4, 4, 0.75, 3.0),
+        (3, 5, 4, 5, pytest.approx(3.25 / 5), pytest.approx(7 / 3)),
+        (6, 7, 0, 2, 0.25, 1.0),
+        (8, 10, 0, 2, 0.25, 1.0),
+    ]
+
+
+def test_drift_takes_the_accept_chance_of_the_rule_and_uncut_rounds() -> None:
+    equality, typical = replace(BASE, rule="equality"), replace(BASE, rule="typical")
+    found = of(make_round("aiii", settings=equality, matches=[0.125] * 4))
+    assert [(at.overlap, at.tokens_per_round) for at in found.drift] == [(0.125, None)]
+    assert [at.overlap for at in of(make_round("aaaa", settings=typical)).drift] == [None]
+
+
+@pytest.mark.parametrize(("rounds", "parts"), [(0, 0), (1, 1), (3, 3), (4, 4), (5, 4), (403, 4)])
+def test_quarters_are_as_even_as_can_be(rounds: int, parts: int) -> None:
+    drift = of(*["aaru"] * rounds).drift
+    assert len(drift) == parts
+    sizes = [at.last - at.first + 1 for at in drift]
+    assert sum(sizes) == rounds and max(sizes, default=0) - min(sizes, default=0) <= 1
+    assert [at.first for at in drift[1:]] == [at.last + 1 for at in drift[:-1]]
+
+
+def test_nothing_before_the_first_round() -> None:
+    found = dependence([], fold([]).on_screen())
+    assert (found.measured, found.formula, found.gap, found.later, found.drift) == (None, None, None, (), ())
+
+
+def test_plain_rounds_alone_have_no_gap() -> None:
+    found = of("", "")
+    assert (found.measured, found.formula, found.gap) == (1.0, None, None)
+
+
+def test_the_small_trace() -> None:
+    trace = read(SMALL)
+    found = dependence(trace.rounds, folded(trace).on_screen())
+    assert found.gap == pytest.approx(3515 / 1331 - 2.5)
+    assert counts(found.first_after_rejection) == (3, 3)
+    assert counts(found.first_after_full) == (0, 1)
+    assert [counts(share) for share in found.later] == [(3, 4), (1, 2)]
+    shown: list[Any] = [(at.first, at.last, *counts(at.share), at.overlap, at.tokens_per_round) for at in found.drift]
+    assert shown == [
+        (1, 1, 0, 0, None, 1.0),
+        (2, 3, 4, 5, pytest.approx(3.8 / 5), 3.0),
+        (4, 4, 0, 1, 0.2, 1.0),
+        (5, 6, 4, 5, pytest.approx(3.8 / 5), 3.0),
+    ]

@@ -1,0 +1,198 @@
+"""Numbers of screens against a second computation, on a trace written by hand and on a live run; and their speed."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from specviz import rules
+from specviz.dependence import dependence
+from specviz.drafted_tokens import drafted_rows, overlap_histogram, rejected_ids
+from specviz.events import Calibration, Settings, Top
+from specviz.peer_rates import peer_rates
+from specviz.recorder import Recorder
+from specviz.speed import speed_view
+from specviz.stats import RunStats
+from specviz.trace import Trace, read
+from tests import recomputed
+from tests.bundled_run import ROUNDS
+from tests.recomputed import differences
+from tests.recordings import SMALL, folded
+from tests.rounds import accepting, fold, make_round
+
+
+def against_recomputed(path: Path, trace: Trace, stats: RunStats, last: int | None) -> list[str]:
+    """Where any number as of round ``last`` differs from its second computation."""
+    run, rounds, rates = recomputed.load(path, last), trace.rounds[:last], stats.on_screen(last)
+    peers = {(peer.engine, peer.name): (peer.value, peer.predicted) for peer in peer_rates(rates)}
+    return [
+        *differences(stats.whole(last), recomputed.whole(run), "whole run"),
+        *differences(rates, recomputed.on_screen(run), "on screen"),
+        *differences(peers, recomputed.peer_values(run), "peers"),
+        *differences(dependence(trace.rounds, rates), recomputed.dependence(run), "dependence"),
+        *differences(speed_view(stats, last), recomputed.speed(run), "speed"),
+        *differences(drafted_rows(rounds), recomputed.drafted_rows(run), "drafted"),
+        *differences(rejected_ids(rounds), recomputed.rejected_ids(run), "rejected ids"),
+        *differences(overlap_histogram(rounds), recomputed.overlap_histogram(run), "overlaps"),
+    ]
+
+
+def test_a_live_run_reads_as_recomputed(bundled_200: Path) -> None:
+    """Within the first segment, behind its end, among plain rounds, behind them, and at the end."""
+    trace = read(bundled_200)
+    stats = folded(trace)
+    assert len(trace.rounds) == stats.rounds == ROUNDS
+    for last in (0, 1, 7, 20, 21, 57, 102, 105, 150, ROUNDS):
+        assert against_recomputed(bundled_200, trace, stats, last) == []
+    assert (stats.on_screen().first, stats.on_screen().tokens_per_round_first) == (21, 105)
+    assert min(stats.on_screen().drafts) > 0 < stats.whole().drafts[0]
+
+
+def test_the_small_trace_reads_as_recomputed() -> None:
+    trace = read(SMALL)
+    stats = folded(trace)
+    for last in range(stats.rounds + 1):
+        assert against_recomputed(SMALL, trace, stats, last) == []
+
+
+def test_the_second_computation_is_no_mirror() -> None:
+    """It finds one wrong verdict, time or overlap."""
+    trace = read(SMALL)
+    run, stats = recomputed.load(SMALL), folded(trace)
+    run.rounds[1]["drafted"][0]["overlap"] += 1e-6
+    assert differences(stats.whole(), recomputed.whole(run)) != []
+    run = recomputed.load(SMALL)
+    run.rounds[2]["timing"]["verify_ms"] += 1
+    assert differences(speed_view(stats), recomputed.speed(run)) != []
+    run = recomputed.load(SMALL)
+    run.rounds[3]["drafted"][1]["accept_prob"] = 0.25
+    assert differences(drafted_rows(trace.rounds), recomputed.drafted_rows(run)) != []
+
+
+def test_the_small_trace_is_one_that_the_recorder_would_write(tmp_path: Path) -> None:
+    trace = read(SMALL)
+    with Recorder(tmp_path / "again.jsonl") as recorder:
+        for event in (trace.header, trace.calibration, *trace.rounds, trace.end):
+            assert event is not None
+            recorder.add(event)
+    again = (tmp_path / "again.jsonl").read_text().splitlines()
+    assert list(map(json.loads, again)) == list(map(json.loads, SMALL.read_text().splitlines()))
+
+
+def test_the_small_trace_keeps_the_rule() -> None:
+    """Its lists hold all four ids, so every number of a drafted token follows from them, and every verdict and draw."""
+    for round_ in read(SMALL).rounds:
+        places = [(vector(d.p_top), vector(d.q_top)) for d in round_.drafted]
+        for d, (p, q) in zip(round_.drafted, places, strict=True):
+            assert (d.p, d.q, d.accept_prob) == (p[d.id], q[d.id], rules.accept_prob(p, q, d.id))
+            assert (d.overlap, d.match) == pytest.approx((rules.overlap(p, q), rules.match(p, q)))
+            residual, fell_back = rules.residual(p, q)
+            assert vector(d.residual_top) == pytest.approx(residual)
+            assert d.detail == ({"residual_is_p": True} if fell_back else {})
+            assert (d.rank_p, d.rank_q) == (1 + (p > p[d.id]).sum(), 1 + (q > q[d.id]).sum())
+            assert (d.entropy_p, d.entropy_q) == pytest.approx((entropy(p), entropy(q)))
+            assert rules.inverse_cdf(q, d.draft_u) == d.id
+        last = round_.emitted[-1]
+        behind = vector(last.p_top) if last.origin in ("bonus", "plain") else np.full(4, 0.25)
+        decided = rules.decide_exact(
+            [*(p for p, _ in places), behind],
+            [q for _, q in places],
+            [d.id for d in round_.drafted],
+            [d.u for d in round_.drafted],
+            round_.last_u,
+        )
+        if round_.cut:
+            assert decided.n_accepted >= round_.n_accepted
+        else:
+            assert (decided.n_accepted, decided.last_id, decided.last_origin) == (
+                round_.n_accepted,
+                last.id,
+                last.origin,
+            )
+        if last.origin == "resampled":
+            assert decided.residual is not None
+            assert last.residual == pytest.approx(decided.residual[last.id])
+
+
+def vector(top: Top) -> NDArray[np.float64]:
+    probs = np.zeros(4)
+    for candidate in top:
+        probs[candidate.id] = candidate.prob
+    return probs
+
+
+def entropy(probs: NDArray[np.float64]) -> float:
+    above = probs[probs > 0]
+    return float(-(above * np.log(above)).sum())
+
+
+def test_the_small_trace_is_what_its_notes_say() -> None:
+    stats = folded(read(SMALL))
+    rates, whole = stats.on_screen(), stats.whole()
+    assert (rates.drafted, rates.accepted, rates.rejected, rates.untested, rates.ignored) == (15, 8, 3, 3, 1)
+    assert (rates.tested, rates.tokens, rates.plain_rounds) == (11, 13, 1)
+    exact = {
+        "alpha_tested": 8 / 11,
+        "alpha_overlap": 7.8 / 11,
+        "mean_match": 3.25 / 11,
+        "accepted_over_drafted": 8 / 15,
+        "agreement_z": 0.2 / 1.76**0.5,
+        "tokens_per_round": 2.5,
+        "formula_at_tested": 3515 / 1331,
+        "draft_ms": 6.0,
+        "verify_ms": 12.0,
+        "decide_ms": 1.0,
+        "inspect_ms": 0.5,
+        "c": 5.0,
+        "tokens_per_s": 100.0,
+        "speedup_model": 3515 / 1331 * 5 / 8,
+        "best_k": 3,
+        "ceiling": 11 / 3,
+        "speedup_measured_cost": 1.25,
+    }
+    for name, value in exact.items():
+        assert getattr(rates, name) == pytest.approx(value, abs=1e-12), name
+    assert rates.break_even_alpha is not None
+    assert sum(rates.break_even_alpha**i for i in (1, 2, 3)) == pytest.approx(3 / 5)
+    assert [(at.accepted, at.tested, at.reached, at.drafted) for at in rates.per_position] == [
+        (4, 5, 4, 5),
+        (3, 4, 3, 5),
+        (1, 2, 1, 4),
+    ]
+    assert (rates.histogram, whole.histogram) == ({1: 1, 2: 1, 3: 1, 4: 1}, {1: 2, 2: 1, 3: 1, 4: 1})
+    assert (rates.drafts, whole.drafts) == ({3: 4}, {0: 1, 3: 4})
+    expected = [4 * share for share in (3 / 11, 24 / 121, 192 / 1331, 512 / 1331)]
+    assert list(rates.expected_histogram.values()) == pytest.approx(expected)
+    assert whole.tokens_per_round == pytest.approx(2.2)
+    assert whole.formula_at_tested == pytest.approx((4 * 3515 / 1331 + 1) / 5)
+    assert whole.speedup_measured_cost == pytest.approx(110 / 91)
+    assert rates.tokens_per_round_se is None and rates.alpha_overlap_ci is None  # under 16 rounds
+
+
+def test_a_long_trace_is_read_in_a_blink() -> None:
+    """5,000 rounds at K = 8: each view within 60 ms, the best of three."""
+    shapes = [make_round(accepting(n, 8), settings=Settings(k=8)) for n in range(9)]
+    rounds = [replace(shapes[i * 5 % 9], index=i + 1) for i in range(5000)]
+    stats = fold(rounds, Calibration(10.0, 2.0, 4))
+    rates = stats.on_screen()
+    views: list[Callable[[], object]] = [
+        lambda: peer_rates(rates),
+        lambda: dependence(rounds, rates),
+        lambda: speed_view(stats),
+        lambda: drafted_rows(rounds),
+        lambda: rejected_ids(rounds),
+        lambda: overlap_histogram(rounds),
+    ]
+    for view in views:
+        assert min(_seconds(view) for _ in range(3)) < 0.060
+
+
+def _seconds(view: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    view()
+    return time.perf_counter() - begun

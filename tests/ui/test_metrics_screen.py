@@ -1,0 +1,241 @@
+"""The metrics screen by its keys: tabs, orders, the way to a round, following a run."""
+
+from collections.abc import Sequence
+
+import pytest
+from textual.pilot import Pilot
+
+from specviz.events import Round
+from specviz.stats import RunStats
+from specviz.ui.screens import metrics
+from specviz.ui.timeline import Timeline
+from specviz.ui.widgets.metrics_scope import Scope, scope_of
+from tests.test_tokens import NASTY, assert_safe
+from tests.ui.builders import make_drafted, make_round, make_run
+from tests.ui.conftest import hit, until
+from tests.ui.metrics import Host, calibrated, fields, in_metrics, small, timeline_of
+
+SIZES = [(80, 24), (120, 40), (200, 50), (30, 8), (1, 1)]
+
+
+def tab(app: Host) -> str:
+    """The tab in brackets."""
+    line = app.said("#metrics-tabs")[0]
+    return line[line.index("[") + 1 : line.index("]")]
+
+
+def test_keys_go_through_the_tabs() -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        assert tab(app) == "a Acceptance"
+        seen = []
+        for key in ("right", "tab", "right", "tab", "left", "shift+tab", "a", "r", "s", "t"):
+            await hit(pilot, key)
+            seen.append(tab(app)[0])
+        assert "".join(seen) == "rstatsarst"
+        await pilot.press("s")
+        assert app.said("#metrics-page")[0].strip().startswith("A round, in medians")
+        assert app.said("#metrics-keys")[0].split() == ["←/→", "tab", "↑/↓", "scroll", "q", "back"]
+        await pilot.press("t")
+        assert "enter go to its round" in app.said("#metrics-keys")[0]
+
+    in_metrics(small(), scenario)
+
+
+def test_the_mouse_takes_a_tab_and_an_order() -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        at = app.said("#metrics-tabs")[0].index("Tokens", 30)
+        await pilot.click("#metrics-tabs", offset=(at, 0))
+        assert tab(app) == "t Tokens"
+        await pilot.click("#orders", offset=(app.said("#orders")[0].index("most costly"), 0))
+        assert app.table.row_count == 3
+
+    in_metrics(small(), scenario)
+
+
+@pytest.mark.parametrize("key", ["q", "escape", "m"])
+def test_back_brings_no_place(key: str) -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await pilot.press(key)
+        assert app.results == [None]
+        assert app.screen is not app.metrics
+
+    in_metrics(small(), scenario)
+
+
+def test_orders_and_the_way_to_the_round() -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await pilot.press("t")
+        await pilot.pause()
+        assert app.table.row_count == 15
+        assert app.table.place == (4, 0)
+        await pilot.press("o")
+        assert app.table.place == (2, 2)
+        await pilot.press("c", "down")
+        assert (app.table.row_count, app.table.place) == (3, (2, 1))
+        assert app.said("#orders")[0].count("[c most costly]") == 1
+        assert app.said(".note")[0].strip().startswith("all 3 rejections")
+        await pilot.press("enter")
+        assert app.results == [(2, 1)]
+
+    in_metrics(small(), scenario)
+
+
+def test_an_id_leads_to_its_dearest_rejection() -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await pilot.press("t", "i", "down", "enter")
+        assert app.results == [(2, 1)]
+
+    in_metrics(small(), scenario)
+
+
+def test_enter_goes_nowhere_without_a_row_and_orders_wait_for_their_tab() -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await pilot.press("enter", "c", "t", "enter", "i", "enter")
+        assert app.results == []
+        assert app.screen is app.metrics
+
+    in_metrics(timeline_of([]), scenario)
+
+
+def test_rows_beyond_the_first_picture_follow() -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await pilot.press("t")
+        await until(pilot, lambda: app.table.row_count == 500)
+        assert app.said(".note")[0].strip().startswith("the first 500 of 800 drafted tokens")
+
+    in_metrics(calibrated(make_run(200, 4)), scenario, (80, 24))
+
+
+def test_a_page_scrolls_and_begins_at_its_top() -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        assert app.page.max_scroll_y > 0
+        await pilot.press("end")
+        await until(pilot, lambda: app.page.scroll_offset.y == app.page.max_scroll_y)
+        assert app.said("#metrics-page")[-1].strip().startswith(".9 – 1")
+        await pilot.press("s")
+        await pilot.pause()
+        assert app.page.scroll_offset.y == 0
+
+    in_metrics(small(), scenario, (80, 24))
+
+
+def test_it_follows_the_run_and_costs_nothing_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "EVERY", 0.01)
+    rounds = make_run(40)
+    timeline = calibrated(rounds[:20])
+    computed: list[int] = []
+
+    def counted(stats: RunStats, rounds: Sequence[Round], shown: int) -> Scope:
+        computed.append(shown)
+        return scope_of(stats, rounds, shown)
+
+    monkeypatch.setattr("specviz.ui.screens.metrics.scope_of", counted)
+
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        looks = 0
+
+        def look() -> None:
+            nonlocal looks
+            looks += 1
+
+        watching = app.metrics.set_interval(0.01, look)
+        await until(pilot, lambda: looks > 5)
+        watching.stop()
+        assert computed == [20]
+        for round in rounds[20:]:
+            timeline.add(round)
+        await until(pilot, lambda: computed[-1] == 40)
+        await pilot.pause()
+        assert "all 40 rounds" in app.said("#metrics-title")[0]
+        accepted, tested = sum(r.n_accepted for r in rounds), sum(r.tested for r in rounds)
+        assert fields(app.said("#metrics-page"), "α tested")[3:6] == [f"{accepted}", "of", f"{tested}"]
+        timeline.clear()
+        await until(pilot, lambda: computed[-1] == 0)
+        await pilot.pause()
+        assert "no round yet" in app.said("#metrics-title")[0]
+
+    in_metrics(timeline, scenario)
+
+
+def test_the_cursor_stays_on_its_token_while_rounds_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "EVERY", 0.01)
+    rounds = make_run(30)
+    timeline = calibrated(rounds[:20])
+
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await pilot.press("t", "down", "down", "down")
+        before = app.table.place
+        assert before is not None and app.table.cursor_row == 3
+        for round in rounds[20:]:
+            timeline.add(round)
+        await until(pilot, lambda: app.table.row_count == 120)
+        await pilot.pause()
+        assert app.table.place == before
+
+    in_metrics(timeline, scenario)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("ascii", [False, True])
+def test_every_tab_at_every_size(size: tuple[int, int], ascii: bool) -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        for key in "arstcoi":
+            await hit(pilot, key)
+            assert all(line.isascii() for line in screen_lines(app)) or not ascii
+        await pilot.resize_terminal(100, 30)
+        await pilot.pause()
+        assert app.table.row_count > 0
+
+    in_metrics(calibrated(make_run(40, 8)), scenario, size, ascii=ascii)
+
+
+def screen_lines(app: Host) -> list[str]:
+    widgets = ("#metrics-title", "#metrics-tabs", "#metrics-page", "#orders", "TokenTable", ".note", "#metrics-keys")
+    return [line for widget in widgets if app.metrics.query_one(widget).size for line in app.said(widget)]
+
+
+def test_hostile_tokens_reach_the_screen_as_safe_cells() -> None:
+    rounds = [
+        make_round(i, drafted=[make_drafted(data, "rejected", q=0.4, p=0.1, u=0.9, token_id=i)])
+        for i, data in enumerate(NASTY, start=1)
+    ]
+
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await pilot.press("t")
+        for key in ("p", "i"):
+            await pilot.press(key)
+            await until(pilot, lambda: app.table.row_count == min(500, len(NASTY)))
+            for _ in range(len(NASTY) // 40 + 1):
+                for line in app.said("TokenTable"):
+                    assert_safe(line)
+                await hit(pilot, "pagedown")
+
+    in_metrics(timeline_of(rounds), scenario, (120, 50))
+
+
+def test_a_theme_recolours_the_table() -> None:
+    def colors(app: Host) -> set[str]:
+        strip = app.table.render_line(3)
+        return {str(segment.style.color) for segment in strip if segment.style}
+
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await pilot.press("t")
+        await pilot.pause()
+        dark = colors(app)
+        app.theme = "light"
+        await until(pilot, lambda: not dark & colors(app))
+
+    in_metrics(small(), scenario)
+
+
+def test_a_row_of_the_timeline_is_where_the_place_leads() -> None:
+    timeline: Timeline = small()
+
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await pilot.press("t", "enter")
+        assert app.results == [(4, 0)]
+        timeline.show(*app.results[0] or (0, 0))
+        assert timeline.round is not None
+        assert timeline.round.drafted[timeline.row].verdict == "rejected"
+
+    in_metrics(timeline, scenario)

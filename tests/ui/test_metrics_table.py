@@ -1,0 +1,116 @@
+"""The orders of the drafted tokens, and the lines they become, against tests/data/README.md."""
+
+import pytest
+from rich.cells import cell_len
+
+from specviz.drafted_tokens import drafted_rows, rejected_ids
+from specviz.ui.glyphs import ASCII, UNICODE
+from specviz.ui.widgets.metrics_table import (
+    LIMIT,
+    ORDERS,
+    Listing,
+    Order,
+    dearest,
+    drafted_listing,
+    id_listing,
+    ordered,
+)
+from tests.test_tokens import NASTY, assert_safe
+from tests.ui.builders import make_drafted, make_round, make_run
+from tests.ui.metrics import small, texts
+
+ROWS = drafted_rows(small().rounds)
+
+
+def listing(order: Order, cells: int = 117) -> Listing:
+    return drafted_listing(ROWS, order, cells, UNICODE)
+
+
+def numbers(order: Order, column: int) -> list[str]:
+    return [line.split()[column] for line in texts(listing(order).lines)]
+
+
+def test_lowest_ratio_first_and_equals_as_they_were_drafted() -> None:
+    assert [(row.round, row.row) for row in ordered(ROWS, "ratio")[0]][:4] == [(4, 0), (2, 1), (2, 2), (4, 1)]
+    assert numbers("ratio", 7) == [".12", *[".50"] * 7, *["1.00"] * 3, "1.50", "1.50", "4.00", "4.00"]
+    assert listing("ratio").words == "all 15 drafted tokens; lost: expected tokens a rejection cost"
+
+
+def test_most_costly_rejections_first_and_nothing_else() -> None:
+    assert listing("lost").places == [(4, 0), (2, 1), (5, 2)]
+    assert numbers("lost", -1) == ["1.75", "1.50", "1.00"]
+    assert listing("lost").words.startswith("all 3 rejections")
+
+
+def test_lowest_overlap_first() -> None:
+    assert listing("overlap").places[:3] == [(2, 2), (4, 0), (6, 2)]
+    assert numbers("overlap", 8) == [*[".200"] * 3, *[".600"] * 5, *[".800"] * 5, *["1.00"] * 2]
+
+
+def test_a_line_holds_the_whole_test() -> None:
+    first = texts(listing("ratio").lines)[0].split()
+    assert first == ["4", "1", "␣a", "✗", "rejected", ".800", ".100", ".12", ".200", ".500", ".125", "1.75"]
+
+
+def test_ids_rejected_most_often_lead_to_their_dearest_rejection() -> None:
+    rounds = small().rounds
+    table = id_listing(rejected_ids(rounds), dearest(ROWS), 117, UNICODE)
+    assert [line.split() for line in texts(table.lines)] == [
+        ["1", "␣a", "2", "4", "5", "2.75"],
+        ["2", "␣cat", "1", "4", "7", "1.50"],
+    ]
+    assert table.places == [(4, 0), (2, 1)]
+    assert table.words.startswith("all 2 rejected ids")
+
+
+def test_only_the_first_rows_of_an_order_are_shown_and_it_says_so() -> None:
+    rows = drafted_rows(make_run(200, 4))
+    table = drafted_listing(rows, "ratio", 117, UNICODE)
+    assert len(table.lines) == len(table.places) == LIMIT == 500
+    assert table.words.startswith("the first 500 of 800 drafted tokens")
+    ratios = sorted(row.ratio for row in rows if row.ratio is not None)
+    shown, total = ordered(rows, "ratio")
+    assert [row.ratio for row in shown] == ratios[:500] and total == 800
+
+
+def test_a_row_without_the_number_is_left_out() -> None:
+    rows = drafted_rows([make_round(1, drafted=[make_drafted(q=0.0, accept_prob=1.0), make_drafted(q=0.5)])])
+    assert [row.row for row in ordered(rows, "ratio")[0]] == [1]
+
+
+def test_nothing_drafted_is_no_row() -> None:
+    assert drafted_listing([], "ratio", 77, UNICODE).words.startswith("no drafted tokens")
+    assert id_listing([], {}, 77, UNICODE).words.startswith("no rejected ids")
+
+
+@pytest.mark.parametrize("cells", [77, 117, 197])
+@pytest.mark.parametrize("order", ORDERS)
+def test_columns_stand_below_their_heads_and_fit(order: Order, cells: int) -> None:
+    for glyphs in (UNICODE, ASCII):
+        if order == "ids":
+            table = id_listing(rejected_ids(small().rounds), dearest(ROWS), cells, glyphs)
+        else:
+            table = drafted_listing(ROWS, order, cells, glyphs)
+        head = "".join(text for text, _ in table.head)
+        for line in texts(table.lines):
+            assert cell_len(line) == len(head) <= cells
+            assert line.isascii() or not glyphs.ascii
+
+
+@pytest.mark.parametrize("ascii", [False, True])
+def test_hostile_tokens_are_safe_cells_that_move_nothing(ascii: bool) -> None:
+    rounds = [
+        make_round(i, drafted=[make_drafted(data, "rejected", q=0.4, p=0.1, u=0.9, token_id=i)])
+        for i, data in enumerate(NASTY, start=1)
+    ]
+    glyphs = ASCII if ascii else UNICODE
+    rows = drafted_rows(rounds)
+    for table in (
+        drafted_listing(rows, "lost", 77, glyphs),
+        id_listing(rejected_ids(rounds), dearest(rows), 77, glyphs),
+    ):
+        assert len(table.lines) == len(NASTY)
+        for line in texts(table.lines):
+            assert_safe(line)
+            assert cell_len(line) == len("".join(text for text, _ in table.head))
+            assert line.isascii() or not ascii
