@@ -5,12 +5,16 @@ from typing import Literal
 
 from specviz.events import Settings
 
+DRAFTERS = ("model", "ngram", "layers")
+"""What ``Settings.drafter`` may be: a smaller model, a look-up of what was there before, the target's first layers."""
+RULES = ("exact", "equality")
 Role = Literal["draft", "target"]
 BUNDLED_DRAFT = "bundled:draft"
 BUNDLED_TARGET = "bundled:target"
 MAX_K = 32
 MAX_SEED = 2**64 - 1
 MAX_TEMPERATURE = 1e6
+MAX_NGRAM = 16
 MAX_COUNT = 10**9
 """Of tokens: what --top-k and --max-new-tokens may ask for."""
 GREEDY_AT_OR_BELOW = 1e-5
@@ -26,14 +30,14 @@ PREPARED_PROMPTS: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class PairOptions:
-    """Which two models, where and how: everything the loader needs.
+    """Which models, where and how: everything the loader needs.
 
-    ``draft_device``: where the draft runs, None where that is left to ``device``. ``offline``: the cache only.
-    ``trust_remote_code``: run Python files that come with a model. ``allow_pickle``: read weights that are there as
-    pickle files only.
+    ``draft`` None: the target alone, for drafters without a model. ``draft_device``: where the draft runs, None where
+    that is left to ``device``. ``offline``: the cache only. ``trust_remote_code``: run Python files that come with a
+    model. ``allow_pickle``: read weights that are there as pickle files only.
     """
 
-    draft: str = BUNDLED_DRAFT
+    draft: str | None = BUNDLED_DRAFT
     target: str = BUNDLED_TARGET
     draft_revision: str | None = None
     target_revision: str | None = None
@@ -45,9 +49,31 @@ class PairOptions:
     trust_remote_code: bool = False
     allow_pickle: bool = False
 
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return ("target",) if self.draft is None else ("draft", "target")
+
     def model(self, role: Role) -> tuple[str, str | None]:
-        """The name and the revision asked for."""
-        return (self.draft, self.draft_revision) if role == "draft" else (self.target, self.target_revision)
+        """The name and the revision asked for. Raises ValueError for a draft where there is none."""
+        if role == "target":
+            return self.target, self.target_revision
+        if self.draft is None:
+            raise ValueError("no draft was asked for")
+        return self.draft, self.draft_revision
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterOptions:
+    """How the drafters without a model draft.
+
+    ``ngram_max``, ``ngram_min``: how many of the last tokens are looked for; ``ngram_corpus``: a text file to look
+    into behind the text itself. ``exit_layer``: the target's layer behind which its early exit is, None: half way.
+    """
+
+    ngram_max: int = 4
+    ngram_min: int = 1
+    ngram_corpus: str | None = None
+    exit_layer: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +96,7 @@ class RunOptions:
     stop: tuple[str, ...] = ()
     calibrate: int = 5
     chat: bool = False
+    drafting: DrafterOptions = DrafterOptions()
 
 
 @dataclass(frozen=True, slots=True)

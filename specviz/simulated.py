@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from specviz.goodness import Fit, chi_square, total_variation
-from specviz.rules import RULES, Rule, tempered
+from specviz.rule_family import RULES, Rule
+from specviz.rules import tempered
 from specviz.simulation import Outcome, simulate
 from specviz.theory import tokens_distribution
 from specviz.toy_pair import ToyPair

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from specviz import rules
 from specviz.estimates import Interval, agreement, wilson
-from specviz.rules import Probs, Rule
+from specviz.rule_family import Rule
+from specviz.rules import Probs
 from specviz.theory import expected_tokens
 from specviz.toy_pair import ToyPair
 

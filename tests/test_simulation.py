@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from specviz import simulation
-from specviz.rules import RULES, overlap
+from specviz.rule_family import RULES
+from specviz.rules import overlap
 from specviz.simulated import at_temperatures, simulated
 from specviz.simulation import simulate
 from specviz.theory import expected_tokens, tokens_distribution

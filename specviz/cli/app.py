@@ -70,7 +70,7 @@ def live(options: RunOptions, display: AppOptions, record: Path | None, no_recor
         display,
         request=request,
         prompts=options.prompts,
-        draft=options.pair.draft,
+        draft=options.pair.draft or "",
         target=options.pair.target,
         record=recorders,
     )

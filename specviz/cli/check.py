@@ -27,7 +27,8 @@ def check(options: RunOptions) -> int:
     table = Table(box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False)
     for title in ("", "draft", "target", ""):
         table.add_column(title, overflow="fold")
-    table.add_row("model", _cell(options.pair.draft), _cell(options.pair.target))
+    drafter = options.settings.drafter
+    table.add_row("model", _cell(options.pair.draft or f"(drafter {drafter})"), _cell(options.pair.target))
     for finding in findings:
         status = Text(finding.status, style=STYLES[finding.status])
         table.add_row(finding.subject, *map(_cell, finding.cells), status)
@@ -37,12 +38,13 @@ def check(options: RunOptions) -> int:
         if finding.status != "pass":
             show(f"\n{finding.status}, {finding.subject}: {safe_terminal_text(finding.text)}")
     refused = [finding for finding in findings if finding.status == "refuse"]
+    what = "This pair" if options.pair.draft else "This target"
     if not refused:
-        show("\nThis pair can run.")
+        show(f"\n{what} can run.")
     elif all(finding.forcible for finding in refused):
-        show("\nThis pair is refused. --force runs it, under a banner.")
+        show(f"\n{what} is refused. --force runs it, under a banner.")
     else:
-        show("\nThis pair is refused.")
+        show(f"\n{what} is refused.")
     return 2 if refused else 0
 
 
@@ -51,8 +53,7 @@ def find(options: RunOptions) -> "list[Finding]":
     models = locator(options.pair, lambda _: None)
     places: dict[Role, Place] = {}
     lost: dict[Role, SpecvizError] = {}
-    roles: tuple[Role, Role] = ("draft", "target")
-    for role in roles:
+    for role in options.pair.roles:
         try:
             places[role] = models.find(role)
         except SpecvizError as error:

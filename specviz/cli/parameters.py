@@ -14,11 +14,15 @@ from specviz.cli.console import say
 from specviz.config import (
     BUNDLED_DRAFT,
     BUNDLED_TARGET,
+    DRAFTERS,
     MAX_COUNT,
     MAX_K,
+    MAX_NGRAM,
     MAX_SEED,
     MAX_TEMPERATURE,
     PREPARED_PROMPTS,
+    RULES,
+    DrafterOptions,
     PairOptions,
     RunOptions,
 )
@@ -135,8 +139,26 @@ RUN_OPTIONS = [
         show_default=True,
         help="Of the weights; probabilities are float32 or better always.",
     ),
-    click.option("--drafter", type=click.Choice(["model"]), default="model", show_default=True, help="What drafts."),
-    click.option("--rule", type=click.Choice(["exact"]), default="exact", show_default=True, help="What accepts."),
+    click.option(
+        "--drafter",
+        type=click.Choice(DRAFTERS),
+        default="model",
+        show_default=True,
+        help="What drafts: a draft model, a look-up of n-grams, or the target's first layers.",
+    ),
+    click.option("--ngram-max", type=Whole(1, MAX_NGRAM), default=4, show_default=True, help="Longest n-gram."),
+    click.option("--ngram-min", type=Whole(1, MAX_NGRAM), default=1, show_default=True, help="Shortest n-gram."),
+    click.option("--ngram-corpus", metavar="FILE", help="A text to look n-grams up in, behind the run's own."),
+    click.option(
+        "--exit-layer", type=Whole(1), metavar="N", help="The target's layer to draft from.  [default: half way]"
+    ),
+    click.option(
+        "--rule",
+        type=click.Choice(RULES),
+        default="exact",
+        show_default=True,
+        help="What accepts: u < p/q, or the target's own sample being the same token.",
+    ),
     click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted in a round; 0: none."),
     click.option(
         "--temperature",
@@ -203,9 +225,6 @@ def options(groups: list[Any]) -> Callable[[Command], Command]:
 
 def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
     """The RunOptions that the options in ``given`` make. Raises click.UsageError where they do not go together."""
-    if (given["draft"] is None) != (given["target"] is None):
-        have, lack = ("--draft", "--target") if given["draft"] else ("--target", "--draft")
-        raise click.UsageError(f"{have} needs {lack} beside it: name both models, or neither for the bundled pair.")
     temperature = given["temperature"]
     draft_temperature = given["draft_temperature"]
     settings = Settings(
@@ -218,7 +237,7 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         rule=given["rule"],
     )
     pair = PairOptions(
-        draft=given["draft"] or BUNDLED_DRAFT,
+        draft=_draft(given),
         target=given["target"] or BUNDLED_TARGET,
         draft_revision=given["draft_revision"],
         target_revision=given["target_revision"],
@@ -240,7 +259,33 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         stop=given["stop"],
         calibrate=given["calibrate"],
         chat=given["chat"],
+        drafting=_drafting(given),
     )
+
+
+def _draft(given: dict[str, Any]) -> str | None:
+    """The draft model: with the drafter ``model`` named beside the target or bundled, with others only where named."""
+    draft, target, drafter = given["draft"], given["target"], given["drafter"]
+    if draft is not None and target is None:
+        raise click.UsageError("--draft needs --target beside it: name both models, or neither for the bundled pair.")
+    if draft is None and drafter != "model":
+        return None
+    if draft is None and target is not None:
+        raise click.UsageError(
+            "--target needs --draft beside it: name both models, or neither for the bundled pair. "
+            "--drafter ngram and --drafter layers need no draft."
+        )
+    return draft or BUNDLED_DRAFT
+
+
+def _drafting(given: dict[str, Any]) -> DrafterOptions:
+    shortest, longest = given["ngram_min"], given["ngram_max"]
+    if shortest > longest:
+        raise click.UsageError(f"--ngram-min {shortest} is above --ngram-max {longest}: the shortest is the least.")
+    corpus = given["ngram_corpus"]
+    if corpus is not None and not Path(corpus).expanduser().is_file():
+        raise click.UsageError(f"--ngram-corpus {corpus}: there is no such file.")
+    return DrafterOptions(longest, shortest, corpus, given["exit_layer"])
 
 
 def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple[str, str], ...]:

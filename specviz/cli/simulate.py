@@ -15,7 +15,7 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from specviz.cli.console import plain_words, show, speaks_unicode
-from specviz.rules import RULES
+from specviz.rule_family import RULES
 from specviz.simulated import Simulated, at_temperatures, simulated
 from specviz.toy_pair import Probs, toy_pair
 from specviz.ui.glyphs import glyphs

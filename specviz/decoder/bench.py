@@ -7,7 +7,6 @@ from typing import Any
 from specviz.bench_plan import Configuration, Task
 from specviz.config import MAX_SEED, RunRequest
 from specviz.decoder.drafters import Drafter, Proposal
-from specviz.decoder.drafters.model import ModelDrafter
 from specviz.decoder.ending import Ending
 from specviz.decoder.live import LiveSource, Pair, calibrate
 from specviz.decoder.models import UNLIMITED, CausalModel
@@ -43,6 +42,9 @@ class Nobody:
         raise AssertionError("plain decoding drafts nothing")
 
     def commit(self, ids: Sequence[int]) -> None:
+        pass
+
+    def warm_up(self, last_id: int) -> None:
         pass
 
     def step_ms(self, last_id: int, repeats: int) -> float | None:
@@ -81,32 +83,36 @@ class Bench(LiveSource):
 
     def _take(self, task: Task, prompt: list[int], tokens: int) -> Measured:
         pair, options, configuration = self._opened(), self._options, task.configuration
-        for model in (pair.draft, pair.target):
-            model.bar(pair.facts.end_ids, len(prompt) + options.min_new_tokens)
+        barred_until = len(prompt) + options.min_new_tokens
+        for model in pair.models:
+            model.bar(pair.facts.end_ids, barred_until)
         seed = (options.seed + task.repeat) % (MAX_SEED + 1)
         settings = replace(options.settings, k=configuration.k)
-        drafter = ModelDrafter(pair.draft)
+        drafters = self._drafters(pair, barred_until)
+        nobody = {settings.drafter: Nobody()}
         match configuration.kind:
             case "calibration":
-                self._run(pair.target, drafter, prompt, seed, tokens)
-                return Measured(task, (), calibrate(pair, drafter, prompt, options.calibrate))
+                run = self._run(pair.target, drafters, prompt, seed, tokens)
+                return Measured(task, (), calibrate(pair.target, run.drafter, prompt, options.calibrate))
             case "target":
-                run = self._run(pair.target, Nobody(), prompt, seed, tokens)
-            case "draft" if len(prompt) > pair.draft.context:
+                run = self._run(pair.target, nobody, prompt, seed, tokens)
+            case "draft" if pair.second is None or len(prompt) > pair.second.context:
                 return Measured(task, (), None)
             case "draft":
-                run = self._run(pair.draft, Nobody(), prompt, seed, tokens)
+                run = self._run(pair.draft, nobody, prompt, seed, tokens)
                 settings = replace(settings, temperature=settings.draft_temperature)
             case "speculative":
-                run = self._run(pair.target, drafter, prompt, seed, tokens + configuration.k)
+                run = self._run(pair.target, drafters, prompt, seed, tokens + configuration.k)
         return Measured(task, tuple(_rounds(run, settings, tokens)), None)
 
-    def _run(self, model: CausalModel, drafter: Drafter, prompt: list[int], seed: int, budget: int) -> Speculation:
+    def _run(
+        self, model: CausalModel, drafters: Mapping[str, Drafter], prompt: list[int], seed: int, budget: int
+    ) -> Speculation:
         pair, stop = self._opened(), tuple(text.encode() for text in self._options.stop)
         ending = Ending(pair.facts.end_ids, stop, budget, model.context_of(len(prompt)))
-        run = Speculation(model, drafter, pair.vocabulary, prompt, seed, ending)
+        run = Speculation(model, drafters, pair.vocabulary, prompt, seed, ending)
         with placed("Before round 1"):
-            run.prefill()
+            run.prefill(self._options.settings.drafter)
         return run
 
 

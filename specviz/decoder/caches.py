@@ -4,7 +4,8 @@ A model's past is a cache of transformers. Keys and values are cropped. A recurr
 copied before it moves on, and what was kept is fed once more. What neither is exact for is read again from its start.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 import torch
@@ -40,6 +41,10 @@ class Past(Protocol):
         """
         ...
 
+    def for_now(self, layers: int) -> AbstractContextManager[None]:
+        """What is fed inside is forgotten at its end. It may go through the first ``layers`` of the model only."""
+        ...
+
 
 class Cropped:
     """Keys and values, cut at the end. Sliding windows hold on to what leaves them until the next roll-back."""
@@ -73,6 +78,15 @@ class Cropped:
         left = min(length, self.length)
         roll_back(self.cache, self.length - left)
         self.length = left
+
+    @contextmanager
+    def for_now(self, layers: int) -> Iterator[None]:
+        length, state = self.length, copied(self.cache, layers)
+        try:
+            yield
+        finally:
+            put_back(self.cache, state)
+            self.length = length
 
 
 class Copied:
@@ -112,6 +126,16 @@ class Copied:
             self.length, state = self._copies[-1]
             put_back(self.cache, state)
         self._copies.clear()
+
+    @contextmanager
+    def for_now(self, layers: int) -> Iterator[None]:
+        length, state, copies = self.length, copied(self.cache, layers), self._copies
+        self._copies = []
+        try:
+            yield
+        finally:
+            put_back(self.cache, state)
+            self.length, self._copies = length, copies
 
     def _copy(self) -> None:
         self._copies.append((self.length, copied(self.cache)))
@@ -156,6 +180,14 @@ class Reread:
     def roll_back_to(self, length: int) -> None:
         del self._ids[max(0, length) :]
 
+    @contextmanager
+    def for_now(self, layers: int) -> Iterator[None]:
+        ids = list(self._ids)
+        try:
+            yield
+        finally:
+            self._ids = ids
+
 
 def roll_back(cache: Cache, remove: int) -> None:
     """Drop the last ``remove`` positions of ``cache``; with 0 sliding windows let go of what has left them.
@@ -180,15 +212,15 @@ State = list[dict[str, Any]]
 """What each layer of a cache held."""
 
 
-def copied(cache: Cache) -> State:
-    """The state of ``cache``: recurrent states, which forwards write in place, as copies; keys and values as they are,
-    since forwards put new ones in their stead."""
-    return [{name: _copied(value) for name, value in vars(layer).items()} for layer in cache.layers]
+def copied(cache: Cache, layers: int | None = None) -> State:
+    """The state of the first ``layers`` of ``cache``, all of them by default: recurrent states, which forwards write in
+    place, as copies; keys and values as they are, since forwards put new ones in their stead."""
+    return [{name: _copied(value) for name, value in vars(layer).items()} for layer in cache.layers[:layers]]
 
 
 def put_back(cache: Cache, state: State) -> None:
-    """Make ``cache`` what it was; ``state`` is used up by it."""
-    for layer, held in zip(cache.layers, state, strict=True):
+    """Make the layers of ``cache`` that ``state`` is of what they were; ``state`` is used up by it."""
+    for layer, held in zip(cache.layers, state, strict=False):
         vars(layer).update(held)
 
 

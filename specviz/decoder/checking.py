@@ -1,9 +1,10 @@
-"""What `specviz check` says of two models beside what they are to each other: files, code, template, prompt."""
+"""What `specviz check` says of the models beside what they are to each other: files, code, layers, template, prompt."""
 
 from collections.abc import Iterator, Mapping
 
-from specviz.config import PairOptions, Role, RunOptions
-from specviz.decoder.devices import placements, quantisation
+from specviz.config import DrafterOptions, PairOptions, Role, RunOptions
+from specviz.decoder.devices import Placement, placements, quantisation
+from specviz.decoder.exits import Exit, plan_exit
 from specviz.decoder.files import Problem, Weights
 from specviz.decoder.findings import Finding, refusal
 from specviz.decoder.pair import judge
@@ -15,7 +16,7 @@ from specviz.sizes import bytes_in_words
 
 
 def look_over(options: RunOptions, places: Mapping[Role, Place]) -> list[Finding]:
-    """Every line about the models at ``places``; what takes both of them only where both can be read."""
+    """Every line about the models at ``places``; what takes all of them only where all can be read."""
     models: dict[Role, ModelFacts] = {}
     findings: list[Finding] = []
     for role, place in places.items():
@@ -23,21 +24,23 @@ def look_over(options: RunOptions, places: Mapping[Role, Place]) -> list[Finding
             models[role] = read_model(place, options.pair)
         except SpecvizError as error:
             findings.append(refusal("model", role, error))
-    findings += _files(places, models)
+    findings += _files(places, models, options.pair)
     findings += _code(models)
-    if "draft" in models and "target" in models:
-        findings += judge(models["draft"], models["target"]).findings
-        findings += _placement(models["draft"], models["target"], options.pair)
-    if "target" in models:
-        findings += _template(models["target"], options)
+    draft, target = models.get("draft"), models.get("target")
+    if target and len(models) == len(options.pair.roles):
+        findings += judge(draft, target).findings
+        findings += _placement(draft, target, options.pair)
+    if target:
+        findings += _layers(target, options.drafting, wanted=options.settings.drafter == "layers")
+        findings += _template(target, options)
     return findings
 
 
-def _files(places: Mapping[Role, Place], models: Mapping[Role, ModelFacts]) -> Iterator[Finding]:
+def _files(places: Mapping[Role, Place], models: Mapping[Role, ModelFacts], asked: PairOptions) -> Iterator[Finding]:
     cells = {role: _where(place, models.get(role)) for role, place in places.items()}
     coming = [text for role, model in models.items() if (text := _to_come(model))]
     shown = cells.get("draft", ""), cells.get("target", "")
-    if coming or len(places) == 2:
+    if coming or len(places) == len(asked.roles):
         yield Finding("files", "note" if coming else "pass", "; ".join(coming) or "nothing is to be downloaded", shown)
 
 
@@ -74,21 +77,53 @@ def _none(role: Role, models: Mapping[Role, ModelFacts]) -> str:
     return "none" if role in models else ""
 
 
-def _placement(draft: ModelFacts, target: ModelFacts, asked: PairOptions) -> Iterator[Finding]:
-    if isinstance(draft.stored, Problem) or isinstance(target.stored, Problem):
+def _placement(draft: ModelFacts | None, target: ModelFacts, asked: PairOptions) -> Iterator[Finding]:
+    if any(model and isinstance(model.stored, Problem) for model in (draft, target)):
         return
     try:
         places = placements(asked, draft, target)
     except SpecvizError as error:
         yield Finding("device", "refuse", str(error), ("", ""))
         return
-    at_draft, at_target = (f"{at.device} and more" if at.spread else str(at.device) for at in places)
-    yield Finding("device", "pass", "where they would run", (at_draft, at_target))
-    of_draft, of_target = (
-        quantisation(model.config) or str(at.dtype).removeprefix("torch.")
-        for model, at in zip((draft, target), places, strict=True)
-    )
+    rows = list(zip((draft, target), places, strict=True))
+    at_draft, at_target = (_device(at) for _, at in rows)
+    yield Finding("device", "pass", "where they would run" if draft else "where it would run", (at_draft, at_target))
+    of_draft, of_target = (_dtype(model, at) for model, at in rows)
     yield Finding("dtype", "pass", "of the weights", (of_draft, of_target))
+
+
+def _device(at: Placement | None) -> str:
+    return "" if at is None else f"{at.device} and more" if at.spread else str(at.device)
+
+
+def _dtype(model: ModelFacts | None, at: Placement | None) -> str:
+    if model is None or at is None:
+        return ""
+    return quantisation(model.config) or str(at.dtype).removeprefix("torch.")
+
+
+def _layers(target: ModelFacts, drafting: DrafterOptions, *, wanted: bool) -> Iterator[Finding]:
+    """Where the target can be left early, and at what cost; only a refusal counts where ``wanted``."""
+    try:
+        leave = plan_exit(target, drafting.exit_layer)
+    except SpecvizError as error:
+        if wanted or drafting.exit_layer is not None:
+            yield Finding("layers", "refuse", str(error), ("", "refused"))
+        return
+    yield Finding("layers", "note" if wanted else "pass", exit_in_words(leave), ("", str(len(leave.costs))))
+
+
+SHOWN_EXITS = 12
+"""How many of a target's layers are listed with their cost."""
+
+
+def exit_in_words(leave: Exit) -> str:
+    """The exit's layer, and c for each, by numbers of parameters: what a step of all layers costs of such a step."""
+    layers = len(leave.costs)
+    step = -(-(layers - 1) // SHOWN_EXITS)
+    shown = sorted({*range(1, layers, step), leave.n})
+    costs = ", ".join(f"{n}: {leave.costs[n - 1]:.1f}" for n in shown)
+    return f"the draft leaves after layer {leave.n} of {layers}; c by numbers of parameters for each layer, {costs}"
 
 
 def _template(target: ModelFacts, options: RunOptions) -> Iterator[Finding]:

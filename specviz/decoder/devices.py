@@ -29,26 +29,32 @@ class Placement:
     as_stored: bool = False
 
 
-def placements(options: PairOptions, draft: ModelFacts, target: ModelFacts) -> tuple[Placement, Placement]:
-    """Of the draft and of the target. Raises SpecvizError for a device that is not there."""
+def placements(
+    options: PairOptions, draft: ModelFacts | None, target: ModelFacts
+) -> tuple[Placement | None, Placement]:
+    """Of the draft, if there is one, and of the target. Raises SpecvizError for a device that is not there."""
     device = choose_device(options.device)
     own = choose_device(options.draft_device, "--draft-device") if options.draft_device is not None else device
-    dtypes = [choose_dtype(options.dtype, at, facts) for at, facts in ((own, draft), (device, target))]
-    quantised = [quantisation(facts.config) is not None for facts in (draft, target)]
+    dtype = choose_dtype(options.dtype, device, target)
     spread = None
     if options.device == "auto" and device.type == "cuda" and torch.cuda.device_count() > 1:
-        need = weight_bytes(draft, dtypes[0]), weight_bytes(target, dtypes[1])
+        need_of_draft = weight_bytes(draft, choose_dtype(options.dtype, own, draft)) if draft else 0
+        need = need_of_draft, weight_bytes(target, dtype)
         free = free_bytes()
         if options.draft_device is None:
-            at_draft, at_target = share_out(free, *need)
-            own = torch.device("cuda", at_draft)
+            own_gpu, gpu = share_out(free, *need)
+            own = torch.device("cuda", own_gpu)
         else:
-            _, at_target = share_out(free, 0, need[1])
-        if at_target is None:
-            device, spread = torch.device("cuda", 0), {gpu: int(n * FOR_WEIGHTS) for gpu, n in enumerate(free)}
+            _, gpu = share_out(free, 0, need[1])
+        if gpu is None:
+            device, spread = torch.device("cuda", 0), {at: int(n * FOR_WEIGHTS) for at, n in enumerate(free)}
         else:
-            device = torch.device("cuda", at_target)
-    return Placement(own, dtypes[0], None, quantised[0]), Placement(device, dtypes[1], spread, quantised[1])
+            device = torch.device("cuda", gpu)
+    at_target = Placement(device, dtype, spread, quantisation(target.config) is not None)
+    if draft is None:
+        return None, at_target
+    own_dtype = choose_dtype(options.dtype, own, draft)
+    return Placement(own, own_dtype, None, quantisation(draft.config) is not None), at_target
 
 
 def choose_device(asked: str, option: str = "--device") -> torch.device:

@@ -41,7 +41,9 @@ EMIT_EVERY_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    draft: Place
+    """Where the models of a run are; ``draft`` None where there is none."""
+
+    draft: Place | None
     target: Place
 
 
@@ -60,9 +62,9 @@ class Locator:
             self._closed = Closed("HF_HUB_OFFLINE is set", once, by_choice=True)
 
     def both(self) -> Places:
-        """Where both models are. Raises SpecvizError."""
+        """Where the models are, the target alone if no draft was asked for. Raises SpecvizError."""
         target = self.find("target")
-        return Places(self.find("draft"), target)
+        return Places(self.find("draft") if "draft" in self._options.roles else None, target)
 
     def find(self, role: Role) -> Place:
         """Where the model is. Raises SpecvizError that names the model, the reason and the way out."""

@@ -15,9 +15,14 @@ from transformers import PreTrainedModel
 
 from specviz import __version__
 from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.decoder.corpus import Corpus, open_corpus
 from specviz.decoder.devices import Placement, numbers, placements, where
+from specviz.decoder.drafters import Drafter
+from specviz.decoder.drafters.layers import LayersDrafter
 from specviz.decoder.drafters.model import ModelDrafter, step_ms
+from specviz.decoder.drafters.ngram import NgramDrafter
 from specviz.decoder.ending import Ending
+from specviz.decoder.exits import exit_layer, no_exit, no_stack, plan_exit
 from specviz.decoder.families import slow_path
 from specviz.decoder.hub import Locator, Places, fetch, refuse_without_room
 from specviz.decoder.loading import leave_a_core, load_weights, quiet_libraries, reported
@@ -27,19 +32,42 @@ from specviz.decoder.prompts import read_prompt
 from specviz.decoder.reading import ModelFacts
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
+from specviz.errors import SpecvizError
 from specviz.events import Calibration, End, Event, Header, Notice, Progress, Prompt, Ready, Round, Settings
 from specviz.source import Emit
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A loaded pair. Draft and target have a cache each, even where they share their weights."""
+    """What is loaded. Draft and target have a cache each, even where they share their weights.
+
+    ``second``: the draft model, if there is one. ``exit_layer``: where the target can be left early, None: nowhere.
+    """
 
     facts: PairFacts
     vocabulary: Vocabulary
-    draft: CausalModel
+    second: CausalModel | None
     target: CausalModel
     notes: tuple[str, ...]
+    exit_layer: int | None
+    corpus: Corpus | None
+
+    @property
+    def draft(self) -> CausalModel:
+        """The draft model. Raises RuntimeError where there is none."""
+        if self.second is None:
+            raise RuntimeError("no draft model is loaded")
+        return self.second
+
+    @property
+    def drafters(self) -> tuple[str, ...]:
+        """What can draft for it, by the names in ``Settings.drafter``."""
+        there = {"model": self.second is not None, "ngram": True, "layers": self.exit_layer is not None}
+        return tuple(name for name, is_there in there.items() if is_there)
+
+    @property
+    def models(self) -> tuple[CausalModel, ...]:
+        return (self.target,) if self.second is None else (self.second, self.target)
 
 
 class LiveSource:
@@ -60,16 +88,22 @@ class LiveSource:
         facts = read_pair(options, places)
         forced = refuse_unless_forced(facts, options.force)
         read_prompt(facts.target, self._options.prompts[0][1], facts.vocab_size, chat=self._options.chat)
+        drafting = self._options.drafting
+        if self._options.settings.drafter == "layers":
+            plan_exit(facts.target, drafting.exit_layer)
         for note in facts.notes:
             emit(Notice(note))
         for refusal in forced:
             emit(Notice(refusal, permanent=True))
-        draft, target = load_pair(facts, options, emit)
-        late = [told for model in (draft, target) if (told := slow_note(model)) and told not in facts.notes]
+        corpus = open_corpus(drafting.ngram_corpus, facts.target.tokenizer, emit) if drafting.ngram_corpus else None
+        second, target = load_pair(facts, options, emit)
+        late = [told for model in (second, target) if model and (told := slow_note(model)) and told not in facts.notes]
         for slow in late:
             emit(Notice(slow))
         gc.freeze()  # hundreds of thousands of objects of the libraries, which no later collection need look at
-        self._pair = Pair(facts, facts.vocabulary(), draft, target, (*facts.notes, *late, *forced))
+        notes = *facts.notes, *late, *forced
+        leave = exit_of(target, self._options)
+        self._pair = Pair(facts, facts.vocabulary(), second, target, notes, leave, corpus)
 
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
@@ -80,6 +114,8 @@ class LiveSource:
         prompt = read_prompt(pair.facts.target, request.prompt, pair.vocabulary.size, chat=self._options.chat)
         ids = list(prompt.ids)
         end_ids = pair.facts.end_ids
+        barred_until = len(ids) + self._options.min_new_tokens
+        drafters = self._drafters(pair, barred_until)
         yield Header(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             specviz=__version__,
@@ -90,23 +126,40 @@ class LiveSource:
         )
         stop = tuple(text.encode() for text in self._options.stop)
         ending = Ending(end_ids, stop, self._options.max_new_tokens, pair.target.context_of(len(ids)))
-        for model in (pair.draft, pair.target):
-            model.bar(end_ids, len(ids) + self._options.min_new_tokens)
-        drafter = ModelDrafter(pair.draft)
-        run = Speculation(pair.target, drafter, pair.vocabulary, ids, request.seed, ending)
+        for model in pair.models:
+            model.bar(end_ids, barred_until)
+        run = Speculation(pair.target, drafters, pair.vocabulary, ids, request.seed, ending)
         with placed("Before round 1"):
             yield Progress("warm-up")
-            run.prefill()
-            warm_up(pair, ids[-1], request.settings.k)
+            run.prefill(request.settings.drafter)
+            warm_up(pair.target, run.drafter, ids, request.settings.k)
             if self._options.calibrate:
                 yield Progress("calibrating")
-                yield calibrate(pair, drafter, ids, self._options.calibrate)
+                yield calibrate(pair.target, run.drafter, ids, self._options.calibrate)
         yield Ready()
         round_: Round | None = None
         for round_ in run.rounds(settings, stopped):
             yield round_
         if round_ is not None and round_.stop is not None:
             yield End(round_.stop, self._detail(pair, round_, run.emitted))
+
+    def _drafters(self, pair: Pair, barred_until: int) -> dict[str, Drafter]:
+        """One of each of ``pair.drafters``."""
+        drafting, drafters = self._options.drafting, dict[str, Drafter]()
+        if pair.second:
+            drafters["model"] = ModelDrafter(pair.second)
+        drafters["ngram"] = NgramDrafter(
+            pair.vocabulary.size,
+            pair.target.device,
+            longest=drafting.ngram_max,
+            shortest=drafting.ngram_min,
+            corpus=pair.corpus,
+            end_ids=pair.facts.end_ids,
+            barred_until=barred_until,
+        )
+        if pair.exit_layer:
+            drafters["layers"] = LayersDrafter(pair.target, pair.exit_layer)
+        return drafters
 
     def _detail(self, pair: Pair, last: Round, emitted: bytes) -> str | None:
         if last.stop == "end_of_text":
@@ -121,9 +174,12 @@ class LiveSource:
 
     def _config(self, pair: Pair, request: RunRequest) -> dict[str, Any]:
         options = self._options
-        models = pair.facts.draft, pair.facts.target
+        models = pair.facts.models
         return {
             **asdict(options.pair),
+            **asdict(options.drafting),
+            "exit_layer": pair.exit_layer,
+            "drafters": list(pair.drafters),
             **asdict(request.settings),
             "seed": request.seed,
             "max_new_tokens": options.max_new_tokens,
@@ -132,8 +188,8 @@ class LiveSource:
             "calibrate": options.calibrate,
             "device": where(pair.target.model),
             "dtype": numbers(pair.target.model),
-            "draft_device": where(pair.draft.model),
-            "draft_dtype": numbers(pair.draft.model),
+            "draft_device": where(pair.second.model) if pair.second else None,
+            "draft_dtype": numbers(pair.second.model) if pair.second else None,
             "threads": torch.get_num_threads(),
             "attention": str(getattr(pair.target.model.config, "_attn_implementation", "unknown")),
             "versions": {
@@ -150,10 +206,11 @@ class LiveSource:
         }
 
 
-def load_pair(facts: PairFacts, options: PairOptions, emit: Emit) -> tuple[CausalModel, CausalModel]:
-    """Draft and target, each where it is to run; one set of weights where both are the same model in the same place."""
+def load_pair(facts: PairFacts, options: PairOptions, emit: Emit) -> tuple[CausalModel | None, CausalModel]:
+    """Draft, if there is one, and target, each where it is to run; one set of weights where both are the same model in
+    the same place."""
     at_draft, at_target = placements(options, facts.draft, facts.target)
-    refuse_without_room([facts.draft.to_fetch, facts.target.to_fetch])
+    refuse_without_room([model.to_fetch for model in facts.models])
 
     def weights(of: ModelFacts, placement: Placement) -> PreTrainedModel:
         fetch(*of.to_fetch, of.role, emit)
@@ -163,6 +220,8 @@ def load_pair(facts: PairFacts, options: PairOptions, emit: Emit) -> tuple[Causa
     def causal(model: PreTrainedModel, of: ModelFacts) -> CausalModel:
         return CausalModel(model, role=of.role, name=of.name, vocab_size=facts.vocab_size, context=of.context)
 
+    if facts.draft is None or at_draft is None:
+        return None, causal(weights(facts.target, at_target), facts.target)
     draft = weights(facts.draft, at_draft)
     one, other = ((of.place, of.revision) for of in (facts.draft, facts.target))
     same = one == other and at_draft == at_target
@@ -170,21 +229,37 @@ def load_pair(facts: PairFacts, options: PairOptions, emit: Emit) -> tuple[Causa
     return causal(draft, facts.draft), causal(target, facts.target)
 
 
+def exit_of(target: CausalModel, options: RunOptions) -> int | None:
+    """The layer to leave ``target`` after, None where it cannot be left. Raises SpecvizError for one that was asked for
+    and is not there."""
+    asked, wanted = options.drafting.exit_layer, options.settings.drafter == "layers"
+    if target.stack is None:
+        if wanted:
+            raise SpecvizError(no_stack(target.name, target.model.config.model_type))
+        return None
+    layers = len(target.stack.layers)
+    n = exit_layer(asked, layers)
+    if n is None and (wanted or asked is not None):
+        raise SpecvizError(no_exit(target.name, layers))
+    return n
+
+
 def slow_note(model: CausalModel) -> str | None:
     cost = model.way_back.slow
     return slow_path(model.role, model.name, model.model.config, cost) if cost else None
 
 
-def warm_up(pair: Pair, last_id: int, k: int) -> None:
+def warm_up(target: CausalModel, drafter: Drafter, ids: list[int], k: int) -> None:
     """Run the shapes of a round once, draft step and verification, and roll them back."""
-    for model, ids in ((pair.draft, [last_id]), (pair.target, [last_id] * (k + 1))):
-        length = model.length
-        if length + len(ids) <= model.context:
-            model.feed(ids, keep=len(ids))
-            model.roll_back_to(length)
+    if drafter.room(len(ids)):
+        drafter.warm_up(ids[-1])
+    length = target.length
+    if length + k + 1 <= target.context:
+        target.feed([ids[-1]] * (k + 1), keep=k + 1)
+        target.roll_back_to(length)
 
 
-def calibrate(pair: Pair, drafter: ModelDrafter, ids: list[int], repeats: int) -> Calibration:
+def calibrate(target: CausalModel, drafter: Drafter, ids: list[int], repeats: int) -> Calibration:
     """T_p and T_q: one-token steps on the last prompt token, rolled back; no uniform is used."""
     draft_ms = drafter.step_ms(ids[-1], repeats) if drafter.room(len(ids)) else None
-    return Calibration(step_ms(pair.target, ids[-1], repeats), draft_ms, len(ids))
+    return Calibration(step_ms(target, ids[-1], repeats), draft_ms, len(ids))

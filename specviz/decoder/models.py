@@ -1,7 +1,8 @@
 """A causal language model with its past, seen as positions in and scores out."""
 
 import inspect
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from transformers import Cache, PreTrainedModel
 
 from specviz.decoder.caches import Past
 from specviz.decoder.families import edge_of_positions, way_back
+from specviz.decoder.layers import stack_of
 from specviz.decoder.sampling import NonFiniteScores, shifted
 from specviz.errors import SpecvizError
 
@@ -33,6 +35,7 @@ class CausalModel:
         self.device = model.device
         self.dtype = model.dtype
         self.way_back = way_back(model.config, type(model))
+        self.stack = stack_of(model, model.config)
         # On a CPU the output layer copies its whole matrix for a slice of rows, and does not for rows that are picked.
         self._picks = self.device.type == "cpu" and type(model).__module__.startswith("transformers.")
         self._accepted = frozenset(inspect.signature(type(model).forward).parameters)
@@ -91,6 +94,17 @@ class CausalModel:
     def roll_back_to(self, length: int) -> None:
         """Keep at most the first ``length`` positions, for good. Fewer may be left: those are to be fed again."""
         self._past.roll_back_to(length)
+
+    @contextmanager
+    def first_layers(self, n: int) -> Iterator[None]:
+        """Inside, scores come from the first ``n`` layers alone, and what is fed is forgotten at the end.
+
+        Raises ValueError where the layers are not a list.
+        """
+        if self.stack is None:
+            raise ValueError(f"the layers of {self.name} are not one list")
+        with self.stack.only_first(n), self._past.for_now(n):
+            yield
 
     def _fits(self, length: int) -> None:
         if length > self.context:

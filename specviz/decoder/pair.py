@@ -1,10 +1,13 @@
-"""Whether two models can be a pair, from their configs and tokenizers alone: no weight is read."""
+"""Whether two models can be a pair, from their configs and tokenizers alone: no weight is read.
 
-from collections.abc import Iterator
+Without a draft model the same is said of the target alone.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from specviz.config import PairOptions
-from specviz.decoder.families import no_way_back, slow_path, way_back, why_refused
+from specviz.decoder.families import WayBack, no_way_back, slow_path, way_back, why_refused
 from specviz.decoder.files import Problem
 from specviz.decoder.findings import Finding
 from specviz.decoder.hub import Locator, Places
@@ -14,15 +17,21 @@ from specviz.decoder.vocabulary import Comparison, Vocabulary, compare, token_by
 from specviz.errors import SpecvizError
 from specviz.sizes import bytes_in_words
 
+NO_END = "the target names no end of text: runs end at --max-new-tokens"
+
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
-    """Both models' facts and everything that follows from them."""
+    """Both models' facts and everything that follows from them; ``draft`` None: the target alone."""
 
-    draft: ModelFacts
+    draft: ModelFacts | None
     target: ModelFacts
     findings: tuple[Finding, ...]
     vocab_size: int
+
+    @property
+    def models(self) -> tuple[ModelFacts, ...]:
+        return (self.target,) if self.draft is None else (self.draft, self.target)
 
     @property
     def end_ids(self) -> frozenset[int]:
@@ -50,15 +59,21 @@ def read_pair(options: PairOptions, places: Places | None = None) -> PairFacts:
     read or is no decoder; what the pair as such lacks stands in ``findings``."""
     places = places or Locator(options, lambda _: None).both()
     target = read_model(places.target, options)
+    if places.draft is None:
+        return judge(None, target)
     same_model = options.model("draft") == options.model("target")
     draft = replace(target, source=places.draft) if same_model else read_model(places.draft, options)
     return judge(draft, target)
 
 
-def judge(draft: ModelFacts, target: ModelFacts) -> PairFacts:
-    """What follows from both models' facts together."""
+def judge(draft: ModelFacts | None, target: ModelFacts) -> PairFacts:
+    """What follows from the models' facts together."""
+    size = min(target.vocab_size, tokenizer_size(target.tokenizer))
+    if draft is None:
+        findings = list(_alone(target, size))
+        return PairFacts(None, target, tuple(findings), size)
     same = compare(draft.tokenizer, target.tokenizer, target.end_ids)
-    size = min(draft.vocab_size, target.vocab_size, tokenizer_size(target.tokenizer))
+    size = min(size, draft.vocab_size)
     findings = [
         *_places(draft, target),
         *_architecture(draft, target),
@@ -72,6 +87,28 @@ def judge(draft: ModelFacts, target: ModelFacts) -> PairFacts:
     return PairFacts(draft, target, tuple(findings), size)
 
 
+def _alone(target: ModelFacts, size: int) -> Iterator[Finding]:
+    """The findings about a target without a draft model."""
+    yield from _places(target)
+    yield Finding("architecture", "pass", "decoder-only", ("", target.config.model_type))
+    yield from _caches(target)
+    cells = "", f"{tokenizer_size(target.tokenizer)} ids"
+    yield Finding("tokenizer", "pass", "the target's own", cells)
+    cells = "", str(target.vocab_size)
+    if target.vocab_size == size:
+        yield Finding("vocabulary", "pass", f"{size} ids", cells)
+    else:
+        text = f"model vocab {target.vocab_size}, tokenizer {size}: ids from {size} on are masked"
+        yield Finding("vocabulary", "note", text, cells)
+    yield Finding("context", "pass", f"texts up to {_limit(target)} tokens", ("", _limit(target)))
+    cells = "", _listed(target.end_ids)
+    if target.end_ids:
+        yield Finding("end ids", "pass", f"a text ends at {cells[1]}", cells)
+    else:
+        yield Finding("end ids", "note", NO_END, cells)
+    yield from _weights(target)
+
+
 def refuse_unless_forced(facts: PairFacts, force: bool) -> list[str]:
     """Raise SpecvizError for the first refusal; under ``force`` return the refusals' texts if all can be forced."""
     for finding in facts.refusals:
@@ -80,8 +117,14 @@ def refuse_unless_forced(facts: PairFacts, force: bool) -> list[str]:
     return [f"Forced: {finding.text}" for finding in facts.refusals]
 
 
-def _places(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
-    for model in (draft, target):
+def _cells(models: tuple[ModelFacts, ...], of: Callable[[ModelFacts], str]) -> tuple[str, str]:
+    """The draft's and the target's own value, the draft's empty where there is none."""
+    *draft, target = map(of, models)
+    return draft[0] if draft else "", target
+
+
+def _places(*models: ModelFacts) -> Iterator[Finding]:
+    for model in models:
         if model.source.note:
             yield Finding("files", "note", model.source.note, ("", ""))
 
@@ -91,18 +134,20 @@ def _architecture(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
     yield Finding("architecture", "pass", "both are decoder-only", kinds)
 
 
-def _caches(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
-    reasons = [(model, why_refused(model.config)) for model in (draft, target)]
-    ways = [None if reason else way_back(model.config) for model, reason in reasons]
-    draft_cell, target_cell = (way.name if way else "none" for way in ways)
-    cells = draft_cell, target_cell
-    if all(way and not way.slow for way in ways):
-        yield Finding("cache", "pass", "both caches can be rolled back exactly", cells)
-    for (model, reason), way in zip(reasons, ways, strict=True):
-        if reason:
+def _caches(*models: ModelFacts) -> Iterator[Finding]:
+    def way(model: ModelFacts) -> WayBack | None:
+        return None if why_refused(model.config) else way_back(model.config)
+
+    cells = _cells(models, lambda model: found.name if (found := way(model)) else "none")
+    if all((found := way(model)) and not found.slow for model in models):
+        what = "both caches" if len(models) == 2 else "its cache"
+        yield Finding("cache", "pass", f"{what} can be rolled back exactly", cells)
+    for model in models:
+        found = way(model)
+        if reason := why_refused(model.config):
             yield Finding("cache", "refuse", no_way_back(model.role, model.name, model.config, reason), cells)
-        elif way and way.slow:
-            yield Finding("cache", "note", slow_path(model.role, model.name, model.config, way.slow), cells)
+        elif found and found.slow:
+            yield Finding("cache", "note", slow_path(model.role, model.name, model.config, found.slow), cells)
 
 
 def _tokenizers(draft: ModelFacts, target: ModelFacts, same: Comparison) -> Iterator[Finding]:
@@ -152,22 +197,21 @@ def _contexts(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
 def _ends(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
     cells = _listed(draft.end_ids), _listed(target.end_ids)
     if not target.end_ids:
-        yield Finding("end ids", "note", "the target names no end of text: runs end at --max-new-tokens", cells)
+        yield Finding("end ids", "note", NO_END, cells)
     elif draft.end_ids != target.end_ids:
         yield Finding("end ids", "note", f"the end ids differ; the target's count: {cells[1]}", cells)
     else:
         yield Finding("end ids", "pass", f"a text ends at {cells[1]}", cells)
 
 
-def _weights(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
-    models = draft, target
-    draft_cell, target_cell = ("none" if isinstance(m.stored, Problem) else _stored(m) for m in models)
-    cells = draft_cell, target_cell
+def _weights(*models: ModelFacts) -> Iterator[Finding]:
+    cells = _cells(models, lambda model: "none" if isinstance(model.stored, Problem) else _stored(model))
     for model in models:
         if isinstance(model.stored, Problem):
             yield Finding("weights", "refuse", str(model.source.refusal(model.stored)), cells)
     if "none" not in cells:
-        yield Finding("weights", "pass", "read when the pair is loaded", cells)
+        what = "the pair is" if len(models) == 2 else "it is"
+        yield Finding("weights", "pass", f"read when {what} loaded", cells)
 
 
 def _stored(model: ModelFacts) -> str:

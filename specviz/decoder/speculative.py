@@ -6,14 +6,14 @@ token but the last; a round feeds that one and the K_r drafted ids in a single f
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 
 import torch
 
 from specviz.decoder.clock import Laps
-from specviz.decoder.deciding import Decision, decide
+from specviz.decoder.deciding import RULES, Decision
 from specviz.decoder.drafters import Drafter, Proposal
 from specviz.decoder.ending import Ending
 from specviz.decoder.inspection import BlockView, matches, ranks, tops
@@ -21,23 +21,29 @@ from specviz.decoder.models import CausalModel
 from specviz.decoder.sampling import NonFiniteScores, process, processed
 from specviz.decoder.uniforms import Uniforms
 from specviz.decoder.vocabulary import Vocabulary
+from specviz.errors import SpecvizError
 from specviz.events import Drafted, Emitted, PlainReason, Round, Settings, StopReason, Timing, Verdict
 
 
 class Speculation:
-    """One run: the committed ids, the two models, and what ends the text."""
+    """One run: the committed ids, the target, what drafts for it, and what ends the text.
+
+    ``drafters``: by the name in ``Settings.drafter``, which may change between rounds; only the one at work follows
+    the text, and a new one reads all of it before its first round.
+    """
 
     def __init__(
         self,
         target: CausalModel,
-        drafter: Drafter,
+        drafters: Mapping[str, Drafter],
         vocabulary: Vocabulary,
         prompt: Sequence[int],
         seed: int,
         ending: Ending,
     ) -> None:
         self.target = target
-        self.drafter = drafter
+        self._drafters = drafters
+        self._at_work: str | None = None
         self.vocabulary = vocabulary
         self.ids = list(prompt)
         self._n_prompt = len(prompt)
@@ -50,11 +56,29 @@ class Speculation:
         """All the run has emitted so far."""
         return b"".join(self.vocabulary.bytes_of[i] for i in self.ids[self._n_prompt :])
 
-    def prefill(self) -> None:
-        """Feed the prompt, all but its last token, to both; every prompt token is fed once."""
+    def prefill(self, drafter: str) -> None:
+        """Feed the prompt, all but its last token, to the target and to ``drafter``; every prompt token is fed once."""
         self.target.reset()
         self.target.prefill(self.ids[:-1])
-        self.drafter.prefill(self.ids)
+        self._at_work = None
+        self.draft_by(drafter)
+
+    def draft_by(self, name: str) -> None:
+        """Let the drafter ``name`` take over, at the text as it is. Raises SpecvizError where there is none."""
+        if name == self._at_work:
+            return
+        if name not in self._drafters:
+            there = ", ".join(self._drafters)
+            raise SpecvizError(f"--drafter {name} cannot draft for these models. There is: {there}.")
+        self._drafters[name].prefill(self.ids)
+        self._at_work = name
+
+    @property
+    def drafter(self) -> Drafter:
+        """The one at work."""
+        if self._at_work is None:
+            raise RuntimeError("prefill() comes first")
+        return self._drafters[self._at_work]
 
     def rounds(self, settings: Callable[[], Settings], stopped: Callable[[], bool]) -> Iterator[Round]:
         """Yield a Round a step until one has a ``stop``, or until ``stopped``."""
@@ -80,6 +104,7 @@ class Speculation:
 
     @torch.inference_mode()
     def _round(self, index: int, settings: Settings, stopped: Callable[[], bool]) -> Round | None:
+        self.draft_by(settings.drafter)
         begun = time.perf_counter()
         k, plain_reason = self.draft_length(settings.k)
         uniforms = Uniforms(self._seed, index, k)
@@ -99,7 +124,7 @@ class Speculation:
         p = process(scores, settings.temperature, settings.top_k, settings.top_p)
         laps.mark()
         tests = [uniforms.test(i) for i in range(1, len(drafted) + 1)]
-        decision = decide(p, q, drafted, tests, uniforms.last, uniforms.spare)
+        decision = RULES[settings.rule](p, q, drafted, tests, uniforms.last, uniforms.spare)
         start = len(self.ids)
         n_emitted, stop = self._commit([*drafted[: decision.n_accepted], decision.last_id])
         laps.mark()
@@ -151,7 +176,7 @@ class Speculation:
     ) -> tuple[tuple[Drafted, ...], tuple[Emitted, ...]]:
         view = BlockView(p, q, self.vocabulary)
         drafts: tuple[Drafted, ...] = ()
-        if proposal is not None and q is not None and decision.residuals is not None:
+        if proposal is not None and q is not None:
             drafts = self._drafts(p, q, proposal, decision, tests, n_emitted, view, raw)
         rows = range(n_emitted)
         ids = self.ids[len(self.ids) - n_emitted :]
@@ -189,10 +214,10 @@ class Speculation:
         view: BlockView,
         raw: BlockView | None,
     ) -> tuple[Drafted, ...]:
-        assert decision.residuals is not None
         ids = list(proposal.ids)
         rank_p, rank_q = ranks(p[:-1], ids), ranks(q, ids)
-        match, residual_tops = matches(p[:-1], q), tops(decision.residuals, self.vocabulary)
+        match = matches(p[:-1], q)
+        residual_tops = [] if decision.residuals is None else tops(decision.residuals, self.vocabulary)
         verdicts = block_verdicts(len(ids), decision.n_accepted, n_emitted)
         return tuple(
             Drafted(
@@ -202,7 +227,7 @@ class Speculation:
                 p=view.p_at(i, token),
                 draft_u=proposal.us[i],
                 u=tests[i],
-                accept_prob=decision.accept_probs[i],
+                accept_prob=decision.accept_probs[i] if decision.accept_probs else None,
                 overlap=view.overlaps[i],
                 match=match[i],
                 entropy_p=view.entropy_p[i],
@@ -212,11 +237,12 @@ class Speculation:
                 verdict=verdicts[i],
                 p_top=view.p_tops[i],
                 q_top=view.q_tops[i],
-                residual_top=residual_tops[i],
+                residual_top=residual_tops[i] if residual_tops else (),
                 raw=raw.raw(i, token) if raw else None,
+                target_sample=decision.target_samples[i] if decision.target_samples else None,
                 detail={
                     **(proposal.detail[i] if proposal.detail else {}),
-                    **({"residual_is_p": True} if decision.fell_back[i] else {}),
+                    **({"residual_is_p": True} if decision.fell_back and decision.fell_back[i] else {}),
                 },
             )
             for i, token in enumerate(ids)

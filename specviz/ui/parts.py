@@ -144,12 +144,14 @@ class LoadingPanel(Static):
         super().__init__()
         self._ascii = ascii
         self._transfer = Transfer()
+        self._rare: set[Stage] = {"corpus"}
 
     def show(self, title: str, progress: Progress | None, *, live: bool = True) -> None:
         """``live`` False: nothing is loaded that has stages."""
         if progress:
             self._transfer.see(progress)
-        stages: tuple[Stage, ...] = tuple(STAGES) if live else ()
+            self._rare.discard(progress.stage)
+        stages = tuple(stage for stage in STAGES if stage not in self._rare) if live else ()
         at = stages.index(progress.stage) if progress and stages else -1
         lines = [Content.assemble((literal(title), "bold")), Content("")]
         for index, stage in enumerate(stages):

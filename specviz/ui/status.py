@@ -17,6 +17,7 @@ STAGES: dict[Stage, str] = {
     "files": "model files",
     "import": "libraries",
     "tokenizer": "tokenizer",
+    "corpus": "n-gram corpus",
     "draft": "draft model",
     "target": "target model",
     "warm-up": "warm-up",

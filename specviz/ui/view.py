@@ -19,7 +19,7 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
 
     shown = timeline.settings or transport.request.settings
     return RunView(
-        draft=known("draft", options.draft),
+        draft=known("draft", options.draft) if shown.drafter == "model" else shown.drafter,
         target=known("target", options.target),
         device=known("device"),
         dtype=known("dtype"),

@@ -105,7 +105,7 @@ class Outcome:
 
 
 @torch.inference_mode()
-def repeated(place: Place, k: int, seeds: Iterable[int], decide: Decide = deciding.decide) -> list[Outcome]:
+def repeated(place: Place, k: int, seeds: Iterable[int], decide: Decide = deciding.decide_exact) -> list[Outcome]:
     """The first round of every seed."""
     drafts = []
     for seed in seeds:
@@ -175,9 +175,13 @@ def p_values(place: Place, outcomes: Sequence[Outcome]) -> dict[str, float]:
     }
 
 
-def agreement_z(place: Place, outcomes: Sequence[Outcome]) -> float:
-    """Accepted less its exact chance over the tested positions, in standard deviations."""
-    overlaps = cache(lambda drafted: torch.minimum(*(x[: len(drafted)] for x in place.block(drafted))).sum(-1).tolist())
+Join = Callable[[Tensor, Tensor], Tensor]
+
+
+def agreement_z(place: Place, outcomes: Sequence[Outcome], join: Join = torch.minimum) -> float:
+    """Accepted less its exact chance over the tested positions, in standard deviations; the chance is a sum over all
+    ids of ``join(p, q)``."""
+    overlaps = cache(lambda drafted: join(*(x[: len(drafted)] for x in place.block(drafted))).sum(-1).tolist())
     surplus = variance = 0.0
     for o in outcomes:
         for i, chance in enumerate(overlaps(o.drafted)[: o.n_accepted + 1]):

@@ -38,11 +38,13 @@ class Opened:
         return [event for event in self.said if isinstance(event, Notice)]
 
 
-def opened(target: str, draft: str | None = None, **options: Any) -> Opened:
-    """Load a pair, a model as its own draft where none is named; ``options`` of PairOptions and RunOptions."""
+def opened(target: str, draft: str | None = None, *, alone: bool = False, **options: Any) -> Opened:
+    """Load a pair, a model as its own draft where none is named, or ``alone`` without a draft; ``options`` of
+    PairOptions and RunOptions."""
     of_pair = {name: options.pop(name) for name in ("force", "dtype", "device") if name in options}
-    run_options = {"calibrate": 0, "max_new_tokens": 32, **options}
-    source = LiveSource(RunOptions(PairOptions(draft or target, target, **of_pair), Settings(), **run_options))
+    run_options = {"calibrate": 0, "max_new_tokens": 32, "settings": Settings(), **options}
+    pair = PairOptions(None if alone else draft or target, target, **of_pair)
+    source = LiveSource(RunOptions(pair, **run_options))
     said: list[Event] = []
     source.open(said.append)
     return Opened(source, said)
@@ -95,13 +97,18 @@ class Played:
 
 
 def play(
-    source: Opened, prompt: str, settings: Settings | Callable[[], Settings] | None = None, *, seed: int = 0
+    source: Opened,
+    prompt: str,
+    settings: Settings | Callable[[], Settings] | None = None,
+    *,
+    seed: int = 0,
+    first: Settings | None = None,
 ) -> Played:
-    """Run to the end and check what holds of every run."""
+    """Run to the end and check what holds of every run. ``first``: what the request says where ``settings`` change."""
     chosen = settings or setting()
     ask = chosen if callable(chosen) else lambda: chosen
-    first = Settings() if callable(chosen) else chosen
-    played = Played(list(source.source.run(RunRequest(prompt, seed, first), ask, lambda: False)))
+    request = RunRequest(prompt, seed, first or (Settings() if callable(chosen) else chosen))
+    played = Played(list(source.source.run(request, ask, lambda: False)))
     check(played)
     return played
 
@@ -136,17 +143,23 @@ def check_round(round_: Round) -> None:
     else:
         assert origins == ["accepted"] * n + last
     assert (round_.plain_reason is None) == bool(drafted)
+    exact = round_.settings.rule == "exact"
     for token in drafted[: round_.tested]:
-        assert token.accept_prob is not None
-        assert (token.u < token.accept_prob) == (token.verdict == "accepted")
+        if exact:
+            assert token.accept_prob is not None
+            assert (token.u < token.accept_prob) == (token.verdict == "accepted")
+        else:
+            assert (token.target_sample == token.id) == (token.verdict == "accepted")
     for token in drafted:
         assert token.q > 0
         assert all(0 <= chance <= 1 for chance in (token.p, token.q, token.overlap, token.match))
         assert all(0 <= u < 1 for u in (token.u, token.draft_u, round_.last_u))
         assert isfinite(token.entropy_p) and isfinite(token.entropy_q)
+        assert (token.accept_prob is None) != exact
+        assert (token.target_sample is None) == exact
     for out in round_.emitted:
         assert out.p > 0
-        assert (out.residual is not None) == (out.origin == "resampled")
+        assert (out.residual is not None) == (exact and out.origin == "resampled")
         assert (out.q is None) == (out.origin in ("bonus", "plain"))
 
 

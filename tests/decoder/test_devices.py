@@ -220,7 +220,7 @@ def test_a_target_is_spread_where_no_gpu_holds_it(
 ) -> None:
     draft, target = facts_of("bfloat16", 5 * 10**8), facts_of("bfloat16", size * 10**9)
     at_draft, at_target = placements(PairOptions(device=device, draft_device=draft_device), draft, target)
-    assert str(at_draft.device) == expected[0]
+    assert at_draft is not None and str(at_draft.device) == expected[0]
     assert str(at_target.device).startswith(expected[1])
     assert (at_draft.spread, at_target.spread) == (None, expected[2])
 

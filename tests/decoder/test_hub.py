@@ -418,8 +418,9 @@ def test_c57_a_folder_of_the_same_name(
     shutil.copytree(shelf.random(3), tmp_path / "org" / "draft")
     notes = read_pair(options(), locate(options())).notes
     assert "--draft org/draft is the local folder of that name; hub:org/draft would be the model of the hub." in notes
-    assert locate(options(draft="./org/draft")).draft.note is None
-    assert locate(options(draft="hub:org/draft")).draft.repository is not None
+    here, there = locate(options(draft="./org/draft")).draft, locate(options(draft="hub:org/draft")).draft
+    assert here is not None and here.note is None
+    assert there is not None and there.repository is not None
 
 
 def test_names_that_can_be_nothing() -> None:

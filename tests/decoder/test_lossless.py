@@ -71,8 +71,8 @@ def test_the_test_sees_a_residual_that_is_p(shelf: Shelf, monkeypatch: pytest.Mo
 
 def test_the_test_sees_a_uniform_used_twice(shelf: Shelf) -> None:
     def decide(p: Any, q: Any, drafted: Any, tests: Any, last_u: float, spare: Any) -> deciding.Decision:
-        kept = deciding.decide(p, q, drafted, tests, last_u, spare).n_accepted
-        return deciding.decide(p, q, drafted, tests, tests[kept] if kept < len(tests) else last_u, spare)
+        kept = deciding.decide_exact(p, q, drafted, tests, last_u, spare).n_accepted
+        return deciding.decide_exact(p, q, drafted, tests, tests[kept] if kept < len(tests) else last_u, spare)
 
     place = tiny(shelf, SETTINGS["temperature 1"])
     assert first_p_value(place, repeated(place, K, range(4_000), decide)) < 1e-6

@@ -10,7 +10,7 @@ import torch
 
 from specviz import rules
 from specviz.decoder import sampling
-from specviz.decoder.deciding import decide
+from specviz.decoder.deciding import decide_exact
 from specviz.decoder.sampling import inverse_cdf, process, shifted
 from specviz.decoder.uniforms import Uniforms
 from specviz.events import Settings
@@ -52,7 +52,7 @@ def test_decide_equals_the_reference_in_thousands_of_cases() -> None:
     fell_back = 0
     for _ in range(3_000):
         case = random_case(generator)
-        ours = decide(case["p"], case["q"], case["drafted"], case["u"], case["last_u"], lambda: iter(()))
+        ours = decide_exact(case["p"], case["q"], case["drafted"], case["u"], case["last_u"], lambda: iter(()))
         theirs = rules.decide_exact(case["p"].numpy(), case["q"].numpy(), case["drafted"], case["u"], case["last_u"])
         assert (ours.n_accepted, ours.last_id, ours.origin) == (theirs.n_accepted, theirs.last_id, theirs.last_origin)
         assert tuple(ours.accept_probs) == theirs.accept_probs
@@ -71,7 +71,7 @@ def test_decide_equals_the_reference_in_thousands_of_cases() -> None:
 
 def test_decide_falls_back_to_p_where_p_never_exceeds_q() -> None:
     p = torch.tensor([[0.5, 0.5], [0.5, 0.5]])
-    decision = decide(p, torch.tensor([[0.5, 0.5000001]]), [1], [0.9999999999], 0.7, lambda: iter(()))
+    decision = decide_exact(p, torch.tensor([[0.5, 0.5000001]]), [1], [0.9999999999], 0.7, lambda: iter(()))
     assert (decision.origin, decision.fell_back, decision.last_id) == ("resampled", [True], 1)
 
 
@@ -106,7 +106,7 @@ def test_c03_what_is_tested_is_what_was_sampled(shelf: Shelf) -> None:
 def test_c04_the_residual_is_what_is_left_of_p() -> None:
     p, q = torch.tensor([[0.5, 0.3, 0.2]] * 2), torch.tensor([[0.2, 0.5, 0.3]])
     for last_u in (0.0, 0.3, 0.999999):
-        decision = decide(p, q, [1], [0.99], last_u, lambda: iter(()))
+        decision = decide_exact(p, q, [1], [0.99], last_u, lambda: iter(()))
         assert decision.residuals is not None
         assert decision.residuals.tolist() == [[1.0, 0.0, 0.0]]
         assert (decision.n_accepted, decision.last_id, decision.origin) == (0, 0, "resampled")

@@ -164,6 +164,10 @@ def test_the_equality_rule_names_what_the_target_drew() -> None:
     drafted = make_drafted(" a", "rejected", accept_prob=None, target_sample=id_of(" river"))
     text = explain(make_round(drafted=[drafted], settings=Settings(k=1, rule="equality")), 0)
     assert text == "␣a rejected: the target's own draw at u .31 was ␣river"
+    emitted = [make_emitted(" river", "resampled", p=0.49, residual=None)]
+    round_ = make_round(drafted=[drafted], emitted=emitted, settings=Settings(k=1, rule="equality"))
+    round_ = dataclasses.replace(round_, last_u=0.31)
+    assert explain(round_, 1) == "↳ ␣river in place of ␣a\nthe target's own draw at u .31, with probability .49"
 
 
 def test_titles() -> None:

@@ -34,7 +34,7 @@ class Drafter(Protocol):
     """Proposes continuations of a text. It sees committed ids only; what it keeps beyond them it must drop itself."""
 
     def prefill(self, ids: Sequence[int]) -> None:
-        """Begin a new text with all of the prompt ``ids`` but the last."""
+        """Begin a new text, or take over one, with all of the committed ``ids`` but the last."""
         ...
 
     def room(self, length: int) -> int:
@@ -52,6 +52,10 @@ class Drafter(Protocol):
 
     def commit(self, ids: Sequence[int]) -> None:
         """The text is now ``ids``: roll back whatever does not belong to it."""
+        ...
+
+    def warm_up(self, last_id: int) -> None:
+        """Draft one token for nothing, at a length that has room for it, leaving no trace behind."""
         ...
 
     def step_ms(self, last_id: int, repeats: int) -> float | None:

@@ -162,6 +162,9 @@ def _last(round: Round, glyphs: Glyphs) -> str:
         return "\n".join(filter(None, (f"{name} {_why_last(round, last)}: greedy, the first choice", _raw(last.raw))))
     if last.origin == "resampled" and round.n_accepted < round.k:
         rejected = round.drafted[round.n_accepted]
+        if round.settings.rule == "equality":
+            own = f"the target's own draw at u {short(round.last_u)}, {chance}"
+            return f"{name} in place of {_name(rejected.bytes, glyphs)}\n{own}"
         took = f"in place of {_name(rejected.bytes, glyphs)}; p alone gave it {_chance(last.p)}"
         return f"{_resampled(rejected, last, glyphs)}\n{took}"
     return f"{name} {_why_last(round, last)}\ndrawn from p {chance}"

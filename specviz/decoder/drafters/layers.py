@@ -1,0 +1,44 @@
+"""The target's own first layers as the drafter: early exit."""
+
+from collections.abc import Callable, Sequence
+
+from specviz.decoder.clock import median_ms
+from specviz.decoder.drafters import Proposal
+from specviz.decoder.drafters.model import sampled
+from specviz.decoder.models import CausalModel
+from specviz.decoder.uniforms import Uniforms
+from specviz.events import Settings
+
+
+class LayersDrafter:
+    """Samples from what the target's final norm and head say behind its first ``n`` layers.
+
+    It works on the target's own past of these layers, which is what it was before once the draft is made, so between
+    rounds there is nothing of its own to keep.
+    """
+
+    def __init__(self, target: CausalModel, n: int) -> None:
+        self.target = target
+        self.n = n
+
+    def prefill(self, ids: Sequence[int]) -> None:
+        pass
+
+    def room(self, length: int) -> int:
+        return max(0, self.target.context - length + 1)
+
+    def propose(
+        self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
+    ) -> Proposal | None:
+        with self.target.first_layers(self.n):
+            return sampled(self.target, ids, k, settings, uniforms, stopped)
+
+    def commit(self, ids: Sequence[int]) -> None:
+        pass
+
+    def warm_up(self, last_id: int) -> None:
+        with self.target.first_layers(self.n):
+            self.target.feed([last_id], keep=1)
+
+    def step_ms(self, last_id: int, repeats: int) -> float | None:
+        return median_ms(self.target.device, lambda: self.warm_up(last_id), repeats)

@@ -1,0 +1,130 @@
+"""A copy machine as the drafter: what came after the last few tokens before comes again (prompt lookup)."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Protocol
+
+import torch
+
+from specviz.decoder.drafters import Proposal
+from specviz.decoder.models import UNLIMITED
+from specviz.decoder.uniforms import Uniforms
+from specviz.events import Settings
+
+
+class Book(Protocol):
+    """Ids in which n-grams are looked up."""
+
+    name: str
+    """What a place in it is a place of: the text of the run, or a corpus."""
+
+    def after(self, gram: tuple[int, ...]) -> int | None:
+        """The place behind the last occurrence of ``gram`` that something follows; None without one."""
+        ...
+
+    def read(self, start: int, n: int) -> list[int]:
+        """Up to ``n`` ids from ``start`` on."""
+        ...
+
+
+class TextSoFar:
+    """The committed text. Each n-gram is entered once a token follows it, so that a suffix never finds itself."""
+
+    name = "text"
+
+    def __init__(self, shortest: int, longest: int) -> None:
+        self._lengths = range(shortest, longest + 1)
+        self.ids: list[int] = []
+        self._after: dict[tuple[int, ...], int] = {}
+
+    def extend(self, ids: Sequence[int]) -> None:
+        """``ids``: more of the text. It costs the same however long the text is."""
+        old = max(1, len(self.ids))
+        self.ids += ids
+        for end in range(old, len(self.ids)):
+            for n in self._lengths:
+                if n > end:
+                    break
+                self._after[tuple(self.ids[end - n : end])] = end
+
+    def after(self, gram: tuple[int, ...]) -> int | None:
+        return self._after.get(gram)
+
+    def read(self, start: int, n: int) -> list[int]:
+        return self.ids[start : start + n]
+
+
+class NgramDrafter:
+    """Drafts what stands behind the longest, then most recent, earlier occurrence of the text's last tokens.
+
+    q is a point mass on each token, whatever the draft's temperature: it is accepted with chance p(x), and a rejected
+    position is resampled from p without x. The text is searched before ``corpus`` at each length. The draft stops at an
+    end id of ``end_ids``, and before one that is barred, which the ids before the position ``barred_until`` are. Where
+    nothing matches there is no draft.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        device: torch.device,
+        *,
+        longest: int,
+        shortest: int,
+        corpus: Book | None = None,
+        end_ids: Collection[int] = (),
+        barred_until: int = 0,
+    ) -> None:
+        self._vocab_size = vocab_size
+        self._device = device
+        self._longest, self._shortest = longest, shortest
+        self._corpus = corpus
+        self._end_ids = frozenset(end_ids)
+        self._barred_until = barred_until
+        self.text = TextSoFar(shortest, longest)
+
+    def prefill(self, ids: Sequence[int]) -> None:
+        self.text = TextSoFar(self._shortest, self._longest)
+        self.text.extend(ids)
+
+    def room(self, length: int) -> int:
+        return UNLIMITED
+
+    def propose(
+        self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
+    ) -> Proposal | None:
+        for n, book, place in self._matches():
+            if drafted := self._cut(book.read(place, k), len(ids)):
+                rows = range(len(drafted))
+                q = torch.zeros(len(drafted), self._vocab_size, device=self._device)
+                q[rows, drafted] = 1.0
+                detail = [{"ngram": n, "source": book.name, "at": place + i} for i in rows]
+                return Proposal(drafted, q, q, [uniforms.draft(i + 1) for i in rows], detail=detail)
+        nothing = torch.empty(0, self._vocab_size, device=self._device)
+        return Proposal((), nothing, None, (), plain_reason="no_match")
+
+    def commit(self, ids: Sequence[int]) -> None:
+        self.text.extend(ids[len(self.text.ids) :])
+
+    def warm_up(self, last_id: int) -> None:
+        pass
+
+    def step_ms(self, last_id: int, repeats: int) -> float | None:
+        return None
+
+    def _matches(self) -> Iterator[tuple[int, Book, int]]:
+        """(n, where, the place behind it) of the last n tokens of the text, the longest first."""
+        books: list[Book] = [self.text, *([self._corpus] if self._corpus else [])]
+        text = self.text.ids
+        for n in range(min(self._longest, len(text)), self._shortest - 1, -1):
+            gram = tuple(text[-n:])
+            for book in books:
+                if (place := book.after(gram)) is not None:
+                    yield n, book, place
+
+    def _cut(self, ids: list[int], length: int) -> list[int]:
+        """What of ``ids`` may be drafted behind ``length`` tokens."""
+        for i, token in enumerate(ids):
+            if token >= self._vocab_size:
+                return ids[:i]
+            if token in self._end_ids:
+                return ids[:i] if length + i < self._barred_until else ids[: i + 1]
+        return ids

@@ -1,0 +1,172 @@
+"""Early exit: the drafts are what the first layers say, and the target's past is as if nobody had drafted."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from specviz.config import DrafterOptions, PairOptions
+from specviz.decoder import caches
+from specviz.decoder.exits import plan_exit
+from specviz.decoder.layers import stack_of
+from specviz.decoder.pair import read_pair
+from specviz.errors import SpecvizError
+from tests.decoder.family_models import FAMILIES, random_of
+from tests.decoder.models import Shelf, save_model
+from tests.decoder.running import Feeds, Opened, Played, opened, play, setting
+from tests.decoder.test_families import own_choice, own_greedy, prompt_of, prompts_are_ids  # noqa: F401
+
+N = 24
+LAYERS: dict[str, Any] = {"drafter": "layers"}
+PASSING = ["GPT-2", "GPT-NeoX", "OPT", "BLOOM", "Llama", "Qwen2, a window in its last layer", "Mistral, windows"]
+OTHERS = ["Gemma 3, mixed windows", "LFM2", "Mamba", "Mamba 2", "Jamba", "Qwen3-Next", "Qwen3.5", "GPT", "RWKV"]
+
+
+def alone(shelf: Shelf, name: str, exit_layer: int | None = None) -> Opened:
+    folder = shelf.folder(("family", name), lambda path: save_model(path, random_of(FAMILIES[name])))
+    return opened(folder, alone=True, max_new_tokens=N, drafting=DrafterOptions(exit_layer=exit_layer))
+
+
+def assert_drafts_are_the_first_layers_own(source: Opened, prompt: list[int], run: Played) -> None:
+    target = source.pair.target
+    assert target.stack is not None
+    text = list(prompt)
+    for round_ in run.rounds:
+        ids = list(text)
+        for token in round_.drafted:
+            with target.stack.only_first(1):
+                assert token.id == own_choice(target.model, ids), f"round {round_.index}"
+            ids.append(token.id)
+        text += [token.id for token in round_.emitted]
+
+
+@pytest.mark.parametrize("name", [*PASSING, *OTHERS])
+def test_every_family_whose_layers_are_a_list(shelf: Shelf, name: str) -> None:
+    source = alone(shelf, name, 1)
+    rejected = 0
+    for k, length in ((2, 6), (4, 12)):
+        prompt = prompt_of(length)
+        run = play(source, " ".join(map(str, prompt)), setting(k, 0.0, **LAYERS))
+        assert run.ids == own_greedy(source.pair.target.model, prompt), f"K {k}"
+        assert_drafts_are_the_first_layers_own(source, prompt, run)
+        rejected += sum(r.count("rejected") for r in run.rounds)
+    assert rejected > 3
+    assert (run.header.config["exit_layer"], run.header.config["drafters"]) == (1, ["ngram", "layers"])
+
+
+def test_the_test_sees_a_past_that_is_not_put_back(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "put_back", lambda cache, state: None)
+    source = alone(shelf, "Llama", 1)
+    try:
+        ids = play(source, " ".join(map(str, prompt_of(12))), setting(4, 0.0, **LAYERS)).ids
+    except (RuntimeError, ValueError):
+        return
+    assert ids != own_greedy(source.pair.target.model, prompt_of(12))
+
+
+def four_layers(shelf: Shelf, **options: Any) -> Opened:
+    return opened(shelf.random(6, layers=4, width=32, spread=0.2), alone=True, max_new_tokens=30, **options)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_layer_that_was_asked_for(shelf: Shelf, n: int) -> None:
+    source = four_layers(shelf, drafting=DrafterOptions(exit_layer=n))
+    used: list[int] = []
+    hooks = [
+        block.register_forward_hook(lambda *_, i=i: used.append(i))
+        for i, block in enumerate(source.pair.target.model.transformer.h)
+    ]
+    run = play(source, "3 5", setting(3, 0.0, **LAYERS))
+    for hook in hooks:
+        hook.remove()
+    drafted = sum(r.k for r in run.rounds)
+    verified = len(run.rounds) + 2  # the prompt, and the warm-up
+    assert [used.count(i) for i in range(4)] == [verified + (drafted + 1 if i < n else 0) for i in range(4)]
+    assert run.header.config["exit_layer"] == n
+
+
+def test_half_of_the_layers_by_default_and_a_cost(shelf: Shelf) -> None:
+    source = four_layers(shelf, calibrate=3)
+    run = play(source, "3 5", setting(3, 0.0, **LAYERS))
+    assert run.header.config["exit_layer"] == 2
+    assert run.stats.whole().draft_step_ms is not None
+    assert run.stats.whole().c is not None
+
+
+def test_only_what_is_new_is_fed(shelf: Shelf) -> None:
+    source = four_layers(shelf)
+    with Feeds(source.pair.target) as feeds:
+        run = play(source, "3 5 7 9", setting(3, 0.0, **LAYERS))
+    expected = [3, 1, 4]  # the prompt, and the warm-up of a draft step and a verification
+    for round_ in run.rounds:
+        expected += [1] * round_.k + [round_.k + 1]
+    assert [len(feed.ids) for feed in feeds.feeds] == expected
+
+
+def test_a_draft_that_is_stopped_leaves_the_past_as_it_was(shelf: Shelf) -> None:
+    source = four_layers(shelf)
+    target = source.pair.target
+    target.prefill([3, 5, 8])
+    before = [layer.keys.clone() for layer in target.cache.layers]  # type: ignore[union-attr]
+    with pytest.raises(RuntimeError, match="stop"), target.first_layers(2):
+        target.feed([1], keep=1)
+        assert target.length == 4
+        raise RuntimeError("stop")
+    assert target.length == 3
+    assert target.stack is not None and len(target.stack.layers) == 4
+    after = [layer.keys for layer in target.cache.layers]  # type: ignore[union-attr]
+    assert all(map(torch.equal, before, after))
+
+
+def refused(shelf: Shelf, folder: str, exit_layer: int | None) -> Iterator[str]:
+    """What is said before weights are read, and by a loaded target."""
+    with pytest.raises(SpecvizError) as caught:
+        plan_exit(read_pair(PairOptions(None, folder)).target, exit_layer)
+    yield str(caught.value)
+    with pytest.raises(SpecvizError) as caught:
+        opened(folder, alone=True, settings=setting(**LAYERS), drafting=DrafterOptions(exit_layer=exit_layer))
+    yield str(caught.value)
+
+
+@pytest.mark.parametrize("n", [4, 9])
+def test_a_layer_that_is_not_there(shelf: Shelf, n: int) -> None:
+    folder = shelf.random(6, layers=4, width=32, spread=0.2)
+    for said in refused(shelf, folder, n):
+        assert said == f"--exit-layer is from 1 to 3 with --target {folder}, which has 4 layers."
+    with pytest.raises(SpecvizError, match="--exit-layer is from 1 to 3"):
+        opened(folder, alone=True, drafting=DrafterOptions(exit_layer=n))
+
+
+def test_a_model_of_one_layer_has_no_exit(shelf: Shelf) -> None:
+    folder = shelf.random(1)
+    for said in refused(shelf, folder, None):
+        assert (
+            said == f"--drafter layers cannot be used with --target {folder}: it has one layer. Choose another drafter."
+        )
+
+
+def test_layers_that_are_not_one_list_are_refused_by_name(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specviz.decoder.exits.stack_of", lambda model, config: None)
+    monkeypatch.setattr("specviz.decoder.models.stack_of", lambda model, config: None)
+    folder = shelf.random(6, layers=4, width=32, spread=0.2)
+    for said in refused(shelf, folder, None):
+        assert said.startswith(f"--drafter layers cannot be used with --target {folder} (gpt2): its layers are not one")
+    assert opened(folder, alone=True).pair.exit_layer is None
+
+
+def test_the_list_of_layers_is_the_one_that_is_no_part_of_another(shelf: Shelf) -> None:
+    model = random_of(FAMILIES["Qwen3-Next"])  # two layers of two experts each
+    stack = stack_of(model, model.config)
+    assert stack is not None and stack.name == "layers" and len(stack.layers) == 2
+    model.add_module("others", torch.nn.ModuleList([torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)]))
+    assert stack_of(model, model.config) is None
+
+
+def test_costs_by_numbers_of_parameters(shelf: Shelf) -> None:
+    folder = shelf.random(6, family="llama", layers=4, width=32)
+    leave = plan_exit(read_pair(PairOptions(None, folder)).target, 1)
+    # a layer: q, o 32x32, k, v 32x16, three of 32x64, two norms of 32; the head: 64x32
+    layer, head = 2 * 1024 + 2 * 512 + 3 * 2048 + 64, 2048
+    whole = 4 * layer + head
+    assert leave.costs == pytest.approx([whole / (n * layer + head) for n in (1, 2, 3, 4)])
