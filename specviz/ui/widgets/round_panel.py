@@ -163,8 +163,8 @@ class RoundPanel(Bordered):
         lines += [[(" ", "text"), note] for note in notes]
         lines += [[] for _ in range(height - times - len(lines))]
         if times:
-            told = times_so_far(shown, self._reveal, self._glyphs)
-            lines.append([(clip(f" {told}", width, ascii=self._glyphs.ascii), "head")])
+            line = f" {times_so_far(shown, self._reveal, self._glyphs)}"
+            lines.append([(clip(line, width, ascii=self._glyphs.ascii), "head")])
         base = self.rich_style
         tint = self.painted("round--chosen")
         return [

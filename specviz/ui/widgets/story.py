@@ -46,7 +46,7 @@ class Story:
 
     def wrap(self, width: int) -> None:
         """Lay everything out for ``width`` cells, or go back to how it was laid out when they were as many."""
-        self._layout = self._layouts.pop(width, None) or self._begin(width)
+        self._layout = self._layouts.pop(width) if width in self._layouts else self._begin(width)
         self._layouts[width] = self._layout
         if len(self._layouts) > _LAYOUTS:
             del self._layouts[next(iter(self._layouts))]
