@@ -6,10 +6,13 @@ expression on a token's text, or on the emitted text across tokens; ``streak>=5`
 end-of-text id drafted or emitted; ``|z|>3`` the agreement of the segment.
 """
 
+import contextlib
 import re
 import threading
-from collections.abc import Collection, Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 from typing import Literal, NamedTuple, get_args
 
@@ -24,7 +27,9 @@ from specviz.conditions import (
     TokenSeen,
     sentence,
 )
+from specviz.errors import SpecvizError
 from specviz.events import Event, Header, Round
+from specviz.rounds import Rounds
 from specviz.text_search import TextSeen, compiled, quoted
 
 Kind = Literal["N", "reject", "overlap", "p/q", "token", "text", "streak", "end", "|z|"]
@@ -53,6 +58,8 @@ FORMS: dict[Kind, Form] = {
     "end": Form("", "", ""),
     "|z|": Form(">", "3", "a number above 0", False, 0),
 }
+AT_ONCE, AT_A_TIME = 512, 64
+"""Rounds that are looked at again while whoever changed a breakpoint waits; before others get a turn."""
 _WRITTEN = re.compile(r"\s*(n|reject|overlap|p\s*/\s*q|token|text|streak|end|\|\s*z\s*\|)\s*(<=|>=|[<>=~≤≥]|)", re.I)
 _WHOLE = re.compile(r"[0-9]{1,12}")
 _NUMBER = re.compile(r"([0-9]{1,12}(\.[0-9]{0,18})?|\.[0-9]{1,18})(e[+-]?[0-9]{1,2})?", re.I)
@@ -135,15 +142,17 @@ def condition(wanted: Breakpoint, end_ids: Collection[int] = ()) -> Condition:
 
 
 class Watch:
-    """Knows the rounds of a run and which of them hit a breakpoint. Every method may be called from any thread.
+    """Knows which rounds of a run hit a breakpoint. Every method may be called from any thread.
 
-    Rounds are counted from 1 in the order they were taken, as their ``index`` is.
+    Rounds are counted from 1 in the order they were taken, as their ``index`` is. ``store`` makes the place that those
+    of a run are kept in, at its first round: they are looked at again where the breakpoints change.
     """
 
-    def __init__(self, breakpoints: Iterable[Breakpoint] = ()) -> None:
+    def __init__(self, breakpoints: Iterable[Breakpoint] = (), store: Callable[[], Rounds] = Rounds) -> None:
         self._lock = threading.Lock()
+        self._store = store
         self._end_ids: tuple[int, ...] = ()
-        self._rounds: list[Round] = []
+        self._rounds: Rounds | None = None
         self.change(breakpoints)
 
     @property
@@ -151,47 +160,77 @@ class Watch:
         return self._breakpoints
 
     def change(self, breakpoints: Iterable[Breakpoint]) -> None:
-        """Watch for these, each once, from now on; the rounds seen so far are looked at again."""
+        """Watch for these, each once, from now on. The rounds seen so far are looked at again: at once where they are
+        few, else by and by on a thread, and in any case before the next one is taken."""
         wanted = tuple(dict.fromkeys(breakpoints))
         with self._lock:
             self._begin(wanted)
-            for index, round in enumerate(self._rounds, start=1):
-                self._look(index, round)
+            rounds = len(self._rounds or ())
+        if rounds <= AT_ONCE:
+            self._look_on()
+        elif wanted:
+            threading.Thread(target=self._look_back, name="specviz-watch", daemon=True).start()
 
     def take(self, event: Event) -> bool:
         """Take in the next event: a Header begins a run. True at a Round that hits a breakpoint."""
         if isinstance(event, Round):
             with self._lock:
+                if self._rounds is None:
+                    self._rounds = self._store()
                 self._rounds.append(event)
-                return self._look(len(self._rounds), event)
+                index = len(self._rounds)
+                if self._looked == index - 1:
+                    self._look(event)
+            self._look_on()
+            return bool(self.hit(index))
         if isinstance(event, Header):
             with self._lock:
                 self._end_ids = event.end_ids
-                self._rounds = []
+                self._rounds = None
                 self._begin(self._breakpoints)
         return False
 
     def hit(self, index: int) -> tuple[str, ...]:
         """What round ``index`` hit, a sentence a breakpoint: ``p/q .12 < .2 at position 3``."""
-        with self._lock:
-            return self._hits.get(index, ())
+        return self._hits.get(index, ())
+
+    def next_hit(self, index: int) -> int | None:
+        """The first round behind ``index`` that hits something, as far as is known."""
+        places = self._places
+        at = bisect_right(places, index)
+        return places[at] if at < len(places) else None
 
     @property
     def hits(self) -> list[int]:
         """The rounds that hit something, ascending."""
-        with self._lock:
-            return list(self._hits)
+        return list(self._places)
 
     def _begin(self, breakpoints: tuple[Breakpoint, ...]) -> None:
         self._conditions = [condition(wanted, self._end_ids) for wanted in breakpoints]
         self._breakpoints = breakpoints
+        self._looked = 0 if breakpoints else len(self._rounds or ())
         self._hits: dict[int, tuple[str, ...]] = {}
+        self._places: list[int] = []
 
-    def _look(self, index: int, round: Round) -> bool:
+    def _look_on(self) -> None:
+        """Look at the rounds that the conditions have not seen, a few at a time."""
+        while (rounds := self._rounds) is not None and self._looked < len(rounds):
+            with self._lock:
+                if rounds is self._rounds:
+                    for round in islice(rounds.scan(self._looked), AT_A_TIME):
+                        self._look(round)
+
+    def _look_back(self) -> None:
+        """Look on beside everything else; a run that cannot be read back is told of where it is shown."""
+        with contextlib.suppress(SpecvizError):
+            self._look_on()
+
+    def _look(self, round: Round) -> None:
+        self._looked += 1
         seen = [sights for each in self._conditions if (sights := each.look(round))]
         if seen:
-            self._hits[index] = tuple(sentence(sights, round) for sights in seen)
-        return bool(seen)
+            self._hits[self._looked] = tuple(sentence(sights, round) for sights in seen)
+            self._places.append(self._looked)
 
 
 def _written(text: str) -> tuple[Kind, str, str] | None:

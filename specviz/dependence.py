@@ -1,13 +1,15 @@
 """Why measured tokens/round differ from the formula: tests that depend on what was before them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+
+import numpy as np
 
 from specviz.estimates import Interval, wilson
 from specviz.events import Round
 from specviz.rates import Rates
-from specviz.tally import accept_chance
+from specviz.tally import Tallies, tallied
 
 STRETCHES = 4
 
@@ -54,25 +56,26 @@ class Dependence:
     drift: tuple[Stretch, ...]
 
 
-def dependence(rounds: Sequence[Round], rates: Rates) -> Dependence:
-    """What of ``rounds`` lies within ``rates`` (its ``first`` to ``last``), read for dependence."""
-    within = [r for r in rounds if rates.first <= r.index <= rates.last]
+def dependence(rounds: Tallies | Iterable[Round], rates: Rates) -> Dependence:
+    """What of a run's rounds lies within ``rates`` (its ``first`` to ``last``), read for dependence. Tallies are those
+    of the whole run."""
+    first = rates.first
+    if isinstance(rounds, np.ndarray):
+        rows: Tallies = rounds[first - 1 : rates.last]
+    else:
+        within = [r for r in rounds if first <= r.index <= rates.last]
+        first, rows = (within[0].index if within else first), tallied(within)
     measured, formula = rates.tokens_per_round, rates.formula_at_tested
-    after_rejection: list[Round] = []
-    after_full: list[Round] = []
-    for before, after in pairwise(within):
-        if before.tested > before.n_accepted:
-            after_rejection.append(after)
-        elif before.k and not before.cut:
-            after_full.append(after)
+    rejected = rows["rejected"] > 0
+    full = ~rejected & (rows["k"] > 0) & rows["uncut"]
     return Dependence(
         measured=measured,
         formula=formula,
         gap=None if measured is None or formula is None else formula - measured,
-        first_after_rejection=_first_position(after_rejection),
-        first_after_full=_first_position(after_full),
+        first_after_rejection=_first_position(rows[1:][rejected[:-1]]),
+        first_after_full=_first_position(rows[1:][full[:-1]]),
         later=tuple(_share(at.accepted, at.tested) for at in rates.per_position[1:]),
-        drift=tuple(map(_stretch, _parts(within))),
+        drift=tuple(_stretch(first + a, rows[a:b]) for a, b in _parts(len(rows))),
     )
 
 
@@ -80,29 +83,24 @@ def _share(accepted: int, tested: int) -> Share:
     return Share(accepted, tested, accepted / tested if tested else None, wilson(accepted, tested))
 
 
-def _first_position(rounds: Sequence[Round]) -> Share:
-    return _share(sum(r.n_accepted > 0 for r in rounds), sum(r.tested > 0 for r in rounds))
+def _first_position(rows: Tallies) -> Share:
+    tested = (rows["accepted"] > 0) | (rows["rejected"] > 0)
+    return _share(int((rows["accepted"] > 0).sum()), int(tested.sum()))
 
 
-def _parts(rounds: Sequence[Round]) -> list[Sequence[Round]]:
-    """Up to ``STRETCHES`` consecutive parts, none empty."""
-    parts = min(STRETCHES, len(rounds))
-    bounds = [len(rounds) * i // parts for i in range(parts + 1)] if parts else []
-    return [rounds[a:b] for a, b in pairwise(bounds)]
+def _parts(rounds: int) -> list[tuple[int, int]]:
+    """The bounds of up to ``STRETCHES`` consecutive parts, none empty."""
+    parts = min(STRETCHES, rounds)
+    return list(pairwise(rounds * i // parts for i in range(parts + 1))) if parts else []
 
 
-def _stretch(rounds: Sequence[Round]) -> Stretch:
-    chances = [
-        chance
-        for r in rounds
-        for d in r.drafted[: r.tested]
-        if (chance := accept_chance(d, r.settings.rule)) is not None
-    ]
-    uncut = [len(r.emitted) for r in rounds if not r.cut]
+def _stretch(first: int, rows: Tallies) -> Stretch:
+    accepted, rejected, chanced = (int(rows[name].sum()) for name in ("accepted", "rejected", "chanced"))
+    uncut = rows["emitted"][rows["uncut"]]
     return Stretch(
-        first=rounds[0].index,
-        last=rounds[-1].index,
-        share=_share(sum(r.n_accepted for r in rounds), sum(r.tested for r in rounds)),
-        overlap=sum(chances) / len(chances) if chances else None,
-        tokens_per_round=sum(uncut) / len(uncut) if uncut else None,
+        first=first,
+        last=first + len(rows) - 1,
+        share=_share(accepted, accepted + rejected),
+        overlap=float(rows["chance"].sum()) / chanced if chanced else None,
+        tokens_per_round=float(uncut.sum()) / len(uncut) if len(uncut) else None,
     )

@@ -1,10 +1,20 @@
-"""The drafted tokens of many rounds as rows, and what the rejected ones among them cost."""
+"""The drafted tokens of many rounds in an order, and what the rejected ones among them cost."""
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
-from specviz.events import Drafted, Round, Verdict
+import numpy as np
+from numpy.typing import NDArray
+
+from specviz.drafted_table import REJECTED, VERDICTS, DraftedTable, tokens_lost
+from specviz.events import Round, Verdict
+
+__all__ = ["DraftedRow", "Drafts", "RejectedId", "drafted_rows", "overlap_histogram", "rejected_ids", "tokens_lost"]
+
+Drafts = DraftedTable | Iterable[Round]
+Rank = Literal["ratio", "lost", "overlap"]
 
 
 class DraftedRow(NamedTuple):
@@ -29,7 +39,8 @@ class DraftedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedId:
-    """An id that was rejected: how often drafted, tested and rejected; ``lost``: tokens, over all its rejections."""
+    """An id that was rejected: how often drafted, tested and rejected; ``lost``: tokens, over all its rejections.
+    ``dearest``: round and row of its most costly rejection, the first one of equals."""
 
     id: int
     bytes: bytes
@@ -37,87 +48,118 @@ class RejectedId:
     tested: int
     rejected: int
     lost: float
+    dearest: tuple[int, int] = field(default=(0, 0), compare=False)
 
 
-def drafted_rows(rounds: Iterable[Round]) -> list[DraftedRow]:
+def drafted_rows(drafts: Drafts) -> list[DraftedRow]:
     """A row for every drafted token, in order."""
-    rows: list[DraftedRow] = []
-    for r in rounds:
-        lost = tokens_lost(r)
-        for row, d in enumerate(r.drafted):
-            rows.append(
-                DraftedRow(
-                    r.index,
-                    row,
-                    d.id,
-                    d.bytes,
-                    d.verdict,
-                    d.p,
-                    d.q,
-                    d.p / d.q if d.q else None,
-                    d.overlap,
-                    d.u,
-                    d.accept_prob,
-                    lost if d.verdict == "rejected" else None,
-                )
-            )
-    return rows
+    table = _table(drafts)
+    return _told(table, np.arange(len(table)))
 
 
-def tokens_lost(round: Round) -> float | None:
-    """The tokens the round's rejection cost, expected given what was drafted; None without a rejection.
-
-    With a_j the accept chance of drafted token j itself, a rejection at i of K_r cost
-    1 + sum_{j > i} prod_{m = i+1..j} a_m tokens: the rejected draft kept, what of the drafts behind it would have been,
-    and the one token that follows either way. None too where the rule gives no chance behind the rejection.
-    """
-    if round.tested == round.n_accepted:
-        return None
-    lost = reached = 1.0
-    for drafted in round.drafted[round.tested :]:
-        chance = _chance(drafted, round.settings.rule)
-        if chance is None:
-            return None
-        reached *= chance
-        lost += reached
-    return lost
+def first_rows(drafts: Drafts, rank: Rank, limit: int) -> tuple[list[DraftedRow], int]:
+    """The first ``limit`` drafted tokens by lowest p/q, by highest loss or by lowest overlap, and how many have that
+    number; the others are left out, ties stand as they were drafted."""
+    table = _table(drafts)
+    values = _ranked(table.rows, rank)
+    known = np.flatnonzero(~np.isnan(values))
+    if len(known) > limit:
+        edge = np.partition(values[known], limit - 1)[limit - 1]
+        chosen = known[values[known] <= edge]
+    else:
+        chosen = known
+    chosen = chosen[np.argsort(values[chosen], kind="stable")][:limit]
+    return _told(table, chosen), len(known)
 
 
-def rejected_ids(rounds: Iterable[Round]) -> list[RejectedId]:
+def _ranked(rows: NDArray[np.void], rank: Rank) -> NDArray[np.float64]:
+    if rank == "lost":
+        return -rows["lost"]
+    if rank == "overlap":
+        return rows["overlap"].copy()
+    return np.divide(rows["p"], rows["q"], out=np.full(len(rows), np.nan), where=rows["q"] != 0)
+
+
+def rejected_ids(drafts: Drafts) -> list[RejectedId]:
     """The ids rejected at least once, most often rejected first; then the dearer, then the lower id."""
-    counts: dict[int, _Count] = {}
-    for r in rounds:
-        for row, d in enumerate(r.drafted):
-            count = counts.get(d.id)
-            if count is None:
-                count = counts[d.id] = _Count(d.bytes)
-            count.drafted += 1
-            count.tested += row < r.tested
-        if r.tested > r.n_accepted:
-            count = counts[r.drafted[r.tested - 1].id]
-            count.rejected += 1
-            count.lost += tokens_lost(r) or 0.0
-    found = [RejectedId(id, c.bytes, c.drafted, c.tested, c.rejected, c.lost) for id, c in counts.items() if c.rejected]
+    table = _table(drafts)
+    rows, kinds = table.rows, len(table.tokens)
+    rejections = rows[rows["verdict"] == REJECTED]
+    lost = np.nan_to_num(rejections["lost"])
+    drafted = np.bincount(rows["token"], minlength=kinds)
+    tested = np.bincount(rows["token"][rows["verdict"] <= REJECTED], minlength=kinds)
+    rejected = np.bincount(rejections["token"], minlength=kinds)
+    sums = np.bincount(rejections["token"], lost, minlength=kinds)
+    by_token = np.lexsort((-lost, rejections["token"]))
+    tokens, firsts = np.unique(rejections["token"][by_token], return_index=True)
+    dearest = dict(zip(tokens.tolist(), rejections[by_token[firsts]][["round", "row"]].tolist(), strict=True))
+    found = [
+        RejectedId(*table.tokens[t], int(drafted[t]), int(tested[t]), int(rejected[t]), float(sums[t]), dearest[t])
+        for t in tokens.tolist()
+    ]
     return sorted(found, key=lambda token: (-token.rejected, -token.lost, token.id))
 
 
-def overlap_histogram(rounds: Iterable[Round], bins: int = 10) -> tuple[int, ...]:
+def overlap_histogram(drafts: Drafts, bins: int = 10) -> tuple[int, ...]:
     """How many tested positions have b / bins <= overlap < (b + 1) / bins, for each bin b; 1 belongs to the last."""
-    counts = [0] * bins
-    for r in rounds:
-        for drafted in r.drafted[: r.tested]:
-            counts[min(int(drafted.overlap * bins), bins - 1)] += 1
-    return tuple(counts)
+    rows = _table(drafts).rows
+    bin_of = np.minimum((rows["overlap"][rows["verdict"] <= REJECTED] * bins).astype(np.int64), bins - 1)
+    return tuple(np.bincount(bin_of, minlength=bins).tolist())
 
 
-@dataclass(slots=True)
-class _Count:
-    bytes: bytes
-    drafted: int = 0
-    tested: int = 0
-    rejected: int = 0
-    lost: float = 0.0
+def rejected_beside(drafts: Drafts, at: tuple[int, int], step: int) -> tuple[int, int] | None:
+    """(round, row) of the first rejected token behind ``at`` (``step`` 1) or before it (-1); None: there is none."""
+    rows = _table(drafts).rows
+    rows = rows[rows["verdict"] == REJECTED]
+    rounds, places = rows["round"], rows["row"]
+    before = (rounds < at[0]) | ((rounds == at[0]) & (places < at[1]))
+    here = (rounds == at[0]) & (places == at[1])
+    found = int(before.sum()) - 1 if step < 0 else int((before | here).sum())
+    return (int(rounds[found]), int(places[found])) if 0 <= found < len(rows) else None
 
 
-def _chance(drafted: Drafted, rule: str) -> float | None:
-    return drafted.p if rule == "equality" else drafted.accept_prob
+def worst_tested(drafts: Drafts, at: tuple[int, int]) -> tuple[int, int] | None:
+    """(round, row) of the tested position with the least overlap behind ``at`` in the order of overlap, earlier ones
+    first among equals; behind the last, and where ``at`` is no tested position, the worst of all. None: none was
+    tested."""
+    rows = _table(drafts).rows
+    rows = rows[rows["verdict"] <= REJECTED]
+    if not len(rows):
+        return None
+    overlap = rows["overlap"]
+    here = np.flatnonzero((rows["round"] == at[0]) & (rows["row"] == at[1]))
+    behind = np.zeros(0, np.int64)
+    if len(here):
+        index, value = int(here[0]), overlap[here[0]]
+        behind = np.flatnonzero((overlap > value) | ((overlap == value) & (np.arange(len(rows)) > index)))
+    best = behind[overlap[behind].argmin()] if len(behind) else overlap.argmin()
+    return int(rows["round"][best]), int(rows["row"][best])
+
+
+def _table(drafts: Drafts) -> DraftedTable:
+    return drafts if isinstance(drafts, DraftedTable) else DraftedTable.of(drafts)
+
+
+def _told(table: DraftedTable, places: NDArray[np.int64]) -> list[DraftedRow]:
+    return [_row(table, *values) for values in table.rows[places].tolist()]
+
+
+def _row(table: DraftedTable, round: int, row: int, token: int, verdict: int, *numbers: float) -> DraftedRow:
+    p, q, overlap, u, chance, lost = numbers
+    return DraftedRow(
+        round,
+        row,
+        *table.tokens[token],
+        VERDICTS[verdict],
+        p,
+        q,
+        p / q if q else None,
+        overlap,
+        u,
+        _defined(chance),
+        _defined(lost),
+    )
+
+
+def _defined(value: Any) -> float | None:
+    return None if math.isnan(value) else float(value)

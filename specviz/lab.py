@@ -4,9 +4,10 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, overload
 
 from specviz import theory
+from specviz.drafted_table import REJECTED, DraftedTable
 from specviz.estimates import Interval
 from specviz.events import Drafted, Round, Settings
 from specviz.rates import Rates
@@ -42,6 +43,33 @@ class Place:
     drafted: Drafted
 
 
+class TestedPlaces(Sequence[Place]):
+    """The tested positions among ``drafts``; of ``rounds``, all of the run, only that of a place asked for is read."""
+
+    def __init__(self, rounds: Sequence[Round], drafts: DraftedTable) -> None:
+        self._rounds = rounds
+        rows = drafts.rows
+        self._rows = rows[rows["verdict"] <= REJECTED]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Place: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Place]: ...
+    def __getitem__(self, at: int | slice) -> Place | list[Place]:
+        if isinstance(at, slice):
+            return [self[index] for index in range(*at.indices(len(self)))]
+        round, row = int(self._rows["round"][at]), int(self._rows["row"][at])
+        return Place(round, row, self._rounds[round - 1].drafted[row])
+
+    def before(self, at: tuple[int, int]) -> int:
+        """How many of them stand at (round, row) or before it."""
+        rounds, rows = self._rows["round"], self._rows["row"]
+        return int(((rounds < at[0]) | ((rounds == at[0]) & (rows <= at[1]))).sum())
+
+
 @dataclass(frozen=True, slots=True)
 class LabPoint:
     """What a run measured. ``c`` is infinite for drafts that cost nothing, None where it was not timed.
@@ -58,7 +86,7 @@ class LabPoint:
     tokens_per_round_se: float | None = None
     histogram: Mapping[int, int] = field(default_factory=dict)
     rule: str = "exact"
-    places: tuple[Place, ...] = ()
+    places: Sequence[Place] = ()
     at: int = 0
 
     @property
@@ -71,22 +99,23 @@ class LabPoint:
 
 
 def lab_point(
-    rates: Rates, settings: Settings | None, rounds: Sequence[Round], at: tuple[int, int] | None = None
+    rates: Rates,
+    settings: Settings | None,
+    rounds: Sequence[Round],
+    at: tuple[int, int] | None = None,
+    drafts: DraftedTable | None = None,
 ) -> LabPoint | None:
-    """The measured point of ``rates``; ``rounds`` are all of the run, ``settings`` those of the last one counted.
+    """The measured point of ``rates``; ``rounds`` are all of the run, ``drafts`` what they drafted, ``settings`` those
+    of the last one counted.
 
     ``at`` is (round, row) of a token: the page of a position opens on it, or on the tested one before it. None without
     a round.
     """
     if settings is None or not rates.rounds:
         return None
-    places = tuple(
-        Place(round.index, number, drafted)
-        for round in rounds[rates.first - 1 : rates.last]
-        for number, drafted in enumerate(round.drafted)
-        if drafted.verdict in ("accepted", "rejected")
-    )
-    before = bisect_right([(place.round, place.row) for place in places], at) if at else len(places)
+    table = DraftedTable.of(rounds) if drafts is None else drafts
+    places = TestedPlaces(rounds, table.between(rates.first, rates.last))
+    before = places.before(at) if at else len(places)
     return LabPoint(
         k=settings.k,
         alpha=rates.alpha_tested,

@@ -3,17 +3,22 @@
 import contextlib
 import os
 import stat
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self, cast
 
 from specviz.errors import SpecvizError
-from specviz.events import End, Event, Failed, Header
+from specviz.events import End, Event, Failed, Header, Round
+from specviz.rounds import RoundLines
 from specviz.stats import RunStats
 from specviz.tokens import visible
 from specviz.trace import dump
+
+IN_MEMORY = 2**26
+"""Bytes of an unrecorded run that are kept in memory."""
 
 
 class Recorder:
@@ -22,7 +27,8 @@ class Recorder:
     A line is flushed as soon as its event is added. The header begins the file, the end or a failure closes it;
     closed without either, the run was ended by the user. A file without a header is not left behind. An error of the
     file system ends the recording, not the run: it is told once, to ``on_problem``, and stays in ``problem``.
-    Events may come from another thread than the one that closes.
+    Events may come from another thread than the one that closes. ``lines``: the way back to the rounds, from the header
+    on, whether or not the recording has ended.
 
     Raises SpecvizError where the file cannot be made, or exists and ``overwrite`` is false; an old file is kept until
     the header of the new run is there.
@@ -33,6 +39,8 @@ class Recorder:
     ) -> None:
         self.path = Path(path)
         self.problem: str | None = None
+        self.lines: RoundLines | None = None
+        self._size = 0
         self._on_problem = on_problem
         self._stats = RunStats()
         self._new, descriptor = _open(self.path, overwrite)
@@ -77,6 +85,8 @@ class Recorder:
             self._give_up(error)
             return
         self._begun = True
+        with contextlib.suppress(OSError):
+            self.lines = RoundLines(self.path.open("rb"), self.path)
         self._record(header)
 
     def _record(self, event: Event) -> None:
@@ -84,11 +94,16 @@ class Recorder:
         line = dump(event, self._stats.summary() if isinstance(event, End) else None)
         if line is None:
             return
+        data = line.encode() + b"\n"
         try:
-            self._file.write(line.encode() + b"\n")
+            self._file.write(data)
             self._file.flush()
         except OSError as error:
             self._give_up(error)
+            return
+        if isinstance(event, Round) and self.lines is not None:
+            self.lines.add(self._size)
+        self._size += len(data)
 
     def _finish(self, end: End) -> None:
         if self._file.closed:
@@ -109,6 +124,29 @@ class Recorder:
         if self._new and not self._begun:
             with contextlib.suppress(OSError):
                 self.path.unlink()
+
+
+class Unrecorded:
+    """Keeps the rounds of a run that is not recorded within reach: in memory while they are few, then in a file without
+    a name that is gone with the app."""
+
+    path = None
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 (it lives as long as the rounds)
+        self.lines = RoundLines(cast(BinaryIO, self._file), "The temporary file of this run")
+
+    def add(self, event: Event) -> None:
+        """Keep the event if it is a round. Raises OSError where there is no room for it."""
+        if isinstance(event, Round) and (line := dump(event)):
+            with self.lines.lock:
+                offset = self._file.seek(0, os.SEEK_END)
+                self._file.write(line.encode() + b"\n")
+                self._file.flush()
+            self.lines.add(offset)
+
+    def close(self) -> None:
+        """The run is over; its rounds stay within reach."""
 
 
 def _open(path: Path, overwrite: bool) -> tuple[bool, int]:

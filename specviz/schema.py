@@ -22,7 +22,8 @@ Read = Callable[[Any], Any]
 
 _MAX_INT = 2**53
 _MAX_DEPTH = 32
-_MAX_LIST = 10
+MAX_LIST = 10
+"""Entries of a top list."""
 _ROUNDING = 1e-3
 """How far the rounding of a sum may carry a number out of its range."""
 _HEX = re.compile("(?:[0-9a-fA-F]{2})*")
@@ -106,6 +107,24 @@ def check_entry(record: dict[str, Any], name: str, hint: Any, place: str = "") -
         raise
 
 
+def limits(name: str) -> tuple[float, float]:
+    """The range of a number by the name of its field."""
+    return _LIMITS.get(name, (0, _MAX_INT))
+
+
+def free_part(value: Any) -> dict[str, Any]:
+    """An object of any JSON data. Raises BadField where it is none, or holds what no reader could hold."""
+    return _object(value)
+
+
+@lru_cache(2**17)
+def hex_bytes(text: str) -> bytes:
+    """The bytes written in hex, one object for all the places where a token stands. Raises BadField."""
+    if not _HEX.fullmatch(text):
+        _wrong(text, "bytes in hex")
+    return bytes.fromhex(text)
+
+
 def quote(value: Any) -> str:
     """A short, safe word for a value that should not be there."""
     if isinstance(value, dict | list):
@@ -140,10 +159,10 @@ def _reader(hint: Any, name: str) -> Read:
     if origin is Literal:
         return lambda value: _choice(value, arguments)
     if origin is tuple:
-        return _list_reader(_reader(arguments[0], name), _MAX_LIST if arguments[0] is Candidate else _MAX_INT)
+        return _list_reader(_reader(arguments[0], name), MAX_LIST if arguments[0] is Candidate else _MAX_INT)
     if origin is Mapping:
         return _object
-    low, high = _LIMITS.get(name, (0, _MAX_INT))
+    low, high = limits(name)
     if hint is int:
         return lambda value: _integer(value, int(low), int(high))
     if hint is float:
@@ -235,15 +254,9 @@ def _string(value: Any) -> str:
 
 
 def _hex(value: Any) -> bytes:
-    if isinstance(value, str) and _HEX.fullmatch(value):
-        return _bytes(value)
-    _wrong(value, "bytes in hex")
-
-
-@lru_cache(2**16)
-def _bytes(hexadecimal: str) -> bytes:
-    """The bytes, one object for all the places where a token stands."""
-    return bytes.fromhex(hexadecimal)
+    if not isinstance(value, str):
+        _wrong(value, "bytes in hex")
+    return hex_bytes(value)
 
 
 def _choice(value: Any, choices: tuple[str, ...]) -> str:

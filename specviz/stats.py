@@ -52,6 +52,11 @@ class RunStats:
             case End():
                 self.end = event
 
+    @property
+    def tallies(self) -> Tallies:
+        """What every round contributes, an entry a round."""
+        return self._rows[: self.rounds]
+
     def on_screen(self, last: int | None = None) -> Rates:
         """The rates of the segment round ``last`` belongs to, up to that round."""
         last = self._last(last)

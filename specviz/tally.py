@@ -1,5 +1,6 @@
 """What one round contributes to the rates."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -85,6 +86,11 @@ def tally(event: Round) -> Tally:
         inspect_ms=timing.inspect_ms,
         total_ms=timing.total_ms,
     )
+
+
+def tallied(rounds: Iterable[Round]) -> Tallies:
+    """An entry a round. Raises ValueError as ``tally`` does."""
+    return np.array([tally(round) for round in rounds], TALLY_DTYPE)
 
 
 def accept_chance(drafted: Drafted, rule: str) -> float | None:

@@ -8,13 +8,14 @@ checked for type and range, so what comes out of a file is as safe to work with 
 import json
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from specviz.errors import SpecvizError
 from specviz.events import Calibration, End, Event, Header, Origin, Round
+from specviz.quick import quick_round
 from specviz.schema import BadLine, check_entry, from_json, quote, to_json
 from specviz.tally import inconsistency
 from specviz.tokens import visible
@@ -64,8 +65,22 @@ def dump(event: Event, summary: Mapping[str, Any] | None = None) -> str | None:
     return json.dumps(line, allow_nan=False)
 
 
-def load_line(line: bytes) -> Recorded:
-    """The event of a line. Raises BadLine; CutLine where the line is the beginning of a record."""
+def load_line(line: bytes, *, bare: bool = False) -> Recorded:
+    """The event of a line. Raises BadLine; CutLine where the line is the beginning of a record.
+
+    ``bare``: a round without its top lists, raw distributions and details; they are checked all the same.
+    """
+    quick = quick_round(line, bare=bare)
+    event = quick or _load_carefully(line)
+    if isinstance(event, Round):
+        _check_round(event)
+        if not bare:
+            return _sharing(event)
+        return quick or bared(event)
+    return event
+
+
+def _load_carefully(line: bytes) -> Recorded:
     record = _parse(line)
     kind = record.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
@@ -75,44 +90,51 @@ def load_line(line: bytes) -> Recorded:
     if kind == "end":
         check_entry(record, "summary", Mapping[str, Any] | None)
     event: Recorded = from_json(_TYPES[kind], record)
-    if isinstance(event, Round):
-        _check_round(event)
-        event = _sharing(event)
     if isinstance(event, Header):
         for name in event.config.keys() & _CONFIG:
             check_entry(record["config"], name, _CONFIG[name] | None, "config")
     return event
 
 
-def read(path: Path, name: str | None = None) -> Trace:
-    """The recorded run in ``path``, called ``name`` in errors.
+class Placed(NamedTuple):
+    """A record of a file: where its line begins, in bytes, and what it says; None where it is cut off."""
 
-    Raises SpecvizError, one sentence with the file and the line, for whatever is no whole trace; only the last line
-    may be cut.
+    offset: int
+    event: Recorded | None
+
+
+def records(path: Path, name: str | None = None, *, bare: bool = False) -> Iterator[Placed]:
+    """The records in ``path``, called ``name`` in errors, one by one, each checked when its turn comes.
+
+    Only the last one may be cut off. Raises SpecvizError, one sentence with the file and the line, at whatever is no
+    whole trace. ``bare`` as for ``load_line``.
     """
     name = visible(str(name or path).encode("utf-8", "surrogateescape"))
-    header: Header | None = None
-    calibration: Calibration | None = None
-    rounds: list[Round] = []
-    end: End | None = None
-    for number, (line, is_last) in enumerate(_lines(path, name), 1):
+    order = _Order()
+    for number, (offset, line, is_last) in enumerate(_lines(path, name), 1):
         try:
-            if end is not None:
-                raise BadLine("a record stands behind the end")
-            event = load_line(line)
-            if isinstance(event, Header) != (number == 1):
-                raise BadLine("a trace begins with its header" if number == 1 else "a second header")
-            if isinstance(event, Calibration) and (calibration or rounds):
-                raise BadLine("a calibration stands behind the header, once")
-            if isinstance(event, Round):
-                _check_place(event, rounds)
+            event = order.next(line, bare=bare)
         except CutLine as cut:
-            if header is not None and is_last:
-                return Trace(header, calibration, tuple(rounds), None, incomplete=True)
+            if order.begun and is_last:
+                yield Placed(offset, None)
+                return
             raise SpecvizError(f"{name}, line {number}: {cut}.") from None
         except BadLine as bad:
             hint = "not a specviz trace: " if number == 1 and not isinstance(bad, _NewerVersion) else ""
             raise SpecvizError(f"{name}, line {number}: {hint}{bad}.") from None
+        yield Placed(offset, event)
+    if not order.begun:
+        raise SpecvizError(f"{name}, line 1: not a specviz trace: the file is empty.")
+
+
+def read(path: Path, name: str | None = None, *, bare: bool = False) -> Trace:
+    """The whole recorded run in ``path``; errors and ``bare`` as for ``records``."""
+    header: Header | None = None
+    calibration: Calibration | None = None
+    rounds: list[Round] = []
+    end: End | None = None
+    incomplete = False
+    for _, event in records(path, name, bare=bare):
         match event:
             case Header():
                 header = event
@@ -122,17 +144,55 @@ def read(path: Path, name: str | None = None) -> Trace:
                 rounds.append(event)
             case End():
                 end = event
-    if header is None:
-        raise SpecvizError(f"{name}, line 1: not a specviz trace: the file is empty.")
-    return Trace(header, calibration, tuple(rounds), end)
+            case None:
+                incomplete = True
+    assert header is not None
+    return Trace(header, calibration, tuple(rounds), end, incomplete)
+
+
+class _Order:
+    """Which record may follow which."""
+
+    def __init__(self) -> None:
+        self.begun = self._calibrated = self._ended = False
+        self._rounds = 0
+        self._stopped = False
+
+    def next(self, line: bytes, *, bare: bool) -> Recorded:
+        """The event of the line that comes next. Raises BadLine where it has no place there."""
+        if self._ended:
+            raise BadLine("a record stands behind the end")
+        event = load_line(line, bare=bare)
+        if isinstance(event, Header) == self.begun:
+            raise BadLine("a second header" if self.begun else "a trace begins with its header")
+        self.begun = True
+        match event:
+            case Calibration():
+                if self._calibrated or self._rounds:
+                    raise BadLine("a calibration stands behind the header, once")
+                self._calibrated = True
+            case Round():
+                self._take_round(event)
+            case End():
+                self._ended = True
+        return event
+
+    def _take_round(self, event: Round) -> None:
+        if event.index != self._rounds + 1:
+            raise BadLine(f"round {event.index} stands where round {self._rounds + 1} belongs")
+        if self._stopped:
+            raise BadLine(f"round {event.index} stands behind the round that ended the text")
+        self._rounds += 1
+        self._stopped = event.stop is not None
 
 
 class _NewerVersion(BadLine):
     pass
 
 
-def _lines(path: Path, name: str) -> Iterator[tuple[bytes, bool]]:
-    """Each line without its break, and whether it is the last one; blank space at the end of the file is no line."""
+def _lines(path: Path, name: str) -> Iterator[tuple[int, bytes, bool]]:
+    """Where each line begins, the line without its break, and whether it is the last one; blank space at the end of the
+    file is no line."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -140,14 +200,16 @@ def _lines(path: Path, name: str) -> Iterator[tuple[bytes, bool]]:
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise SpecvizError(f"{name} is a device, not a trace.")
         with path.open("rb") as file:
-            held: list[bytes] = []
+            held: list[tuple[int, bytes]] = []
+            offset = 0
             for line in file:
                 if line.strip():
-                    yield from ((before, False) for before in held)
+                    yield from ((at, before, False) for at, before in held)
                     held.clear()
-                held.append(line.rstrip(b"\n"))
-            if held and held[0].strip():
-                yield held[0].rstrip(), True
+                held.append((offset, line.rstrip(b"\n")))
+                offset += len(line)
+            if held and held[0][1].strip():
+                yield held[0][0], held[0][1].rstrip(), True
     except FileNotFoundError:
         raise SpecvizError(f"{name}: there is no such file.") from None
     except PermissionError:
@@ -204,19 +266,20 @@ def _check_schema(record: dict[str, Any]) -> None:
         raise BadLine(f"its version must be {VERSION}, not {quote(version)}")
 
 
+def bared(event: Round) -> Round:
+    """The round without its top lists, raw distributions and details: what numbers, text and conditions need."""
+    return replace(
+        event,
+        drafted=tuple(replace(d, p_top=(), q_top=(), residual_top=(), raw=None, detail={}) for d in event.drafted),
+        emitted=tuple(replace(e, p_top=(), raw=None) for e in event.emitted),
+    )
+
+
 def _sharing(event: Round) -> Round:
     """The round with one object for the list that an accepted token has twice: as drafted and as emitted."""
     pairs = zip(event.emitted, (d.p_top for d in event.drafted[: event.n_accepted]), strict=False)
     shared = tuple(replace(token, p_top=top) if token.p_top == top else token for token, top in pairs)
     return replace(event, emitted=(*shared, *event.emitted[len(shared) :]))
-
-
-def _check_place(event: Round, before: Sequence[Round]) -> None:
-    """Raise BadLine for a round that cannot follow those before it."""
-    if event.index != len(before) + 1:
-        raise BadLine(f"round {event.index} stands where round {len(before) + 1} belongs")
-    if before and before[-1].stop is not None:
-        raise BadLine(f"round {event.index} stands behind the round that ended the text")
 
 
 def _check_round(event: Round) -> None:

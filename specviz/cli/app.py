@@ -12,12 +12,12 @@ from specviz.cli.console import say, show
 from specviz.cli.live import DeferredSource
 from specviz.config import RunOptions, RunRequest
 from specviz.errors import SpecvizError
-from specviz.recorder import Recorder
+from specviz.recorder import Recorder, Unrecorded
 from specviz.replay import TraceSource
 from specviz.runs_folder import new_run_path
 from specviz.source import Source
 from specviz.tokens import safe_terminal_text
-from specviz.ui.options import AppOptions
+from specviz.ui.options import AppOptions, Recording
 
 SWITCH_INTERVAL = 1e-4
 """Seconds a thread may keep the interpreter from another. Every torch call gives it up and wants it back at once; with
@@ -80,17 +80,17 @@ def live(options: RunOptions, display: AppOptions, record: Path | None, no_recor
 def replay(trace: str, display: AppOptions) -> int:
     """Run the app on a recorded run."""
     require_terminal(f"specviz stats {trace}")
-    source = TraceSource(trace)
+    source = TraceSource(trace, bare=True)
     source.open(lambda _event: None)
     at = source.rounds if display.at is None and display.paused else display.at
-    return _show(source, replace(display, live=False, trace=Path(trace), at=at))
+    return _show(source, replace(display, live=False, trace=Path(trace), recorded=lambda: source.lines, at=at))
 
 
-def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Callable[[], Recorder | None]:
+def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Callable[[], Recording]:
     """What makes a recorder for each run of the app: FILE for the first and FILE-2, FILE-3 … behind it, or the user's
     own folder of runs."""
     if record is None:
-        return (lambda: None) if no_record else (lambda: Recorder(new_run_path()))
+        return Unrecorded if no_record else (lambda: Recorder(new_run_path()))
     made = 0
 
     def record_next() -> Recorder:

@@ -15,6 +15,7 @@ from textual.timer import Timer
 
 from specviz.breakpoints import Watch
 from specviz.events import Event
+from specviz.rounds import Rounds
 from specviz.session import Session
 from specviz.source import Source
 from specviz.ui import themes
@@ -68,7 +69,7 @@ class SpecvizApp(App[None]):
 
     def __init__(self, source: Source, options: AppOptions) -> None:
         self.options = options
-        self.timeline = Timeline(follow=options.live)
+        self.timeline = Timeline(follow=options.live, store=self._store)
         self.inbox = Inbox(options.record, self._wake)
         self.session = Session(source, self.inbox.deliver, self._halts)
         self.transport = Transport(
@@ -77,7 +78,7 @@ class SpecvizApp(App[None]):
             options.request,
             live=options.live,
             pace=options.pace,
-            watch=Watch(options.breakpoints),
+            watch=Watch(options.breakpoints, self._store),
         )
         self._started = False
         self._next_paint = 0.0
@@ -176,6 +177,12 @@ class SpecvizApp(App[None]):
             else:
                 self._drain()
 
+    def _store(self) -> Rounds:
+        """Where the rounds of the latest run are kept."""
+        if self.options.recorded is not None:
+            return Rounds(self.options.recorded(), bare=True)
+        return Rounds(self.inbox.lines)
+
     def _halts(self, event: Event) -> bool:
         """On the worker thread: whether sampling stops here. A recorded run is read on; it stops where it is shown."""
         return self.transport.watch.take(event) and self.options.live
@@ -188,6 +195,7 @@ class SpecvizApp(App[None]):
                 self.transport.accept(run_id, event)
         wait = self._next_paint - time.monotonic()
         if wait <= 0:
+            self.transport.catch_up()
             self.main.update()
             self.main.call_after_refresh(self.inbox.painted)
             self._next_paint = time.monotonic() + (FLOODED if self.transport.flooding else SMOOTH)

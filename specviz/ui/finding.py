@@ -3,11 +3,12 @@
 A place is (round, row): round 1-based, row i < K_r drafted token i + 1, row K_r the round's last token.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from specviz.breakpoints import Breakpoint, condition, names_condition, parse_breakpoint
 from specviz.conditions import rows_of
+from specviz.drafted_tokens import Drafts, rejected_beside, worst_tested
 from specviz.events import Drafted, Emitted, Round
 from specviz.tokens import visible
 from specviz.ui.widgets.numbers import short, told_apart
@@ -38,33 +39,15 @@ def token_at(round: Round, row: int) -> Drafted | Emitted:
     return round.drafted[row] if row < round.k else round.emitted[-1]
 
 
-def next_rejection(rounds: Sequence[Round], shown: int, row: int, step: int) -> Place | None:
+def next_rejection(drafts: Drafts, shown: int, row: int, step: int) -> Place | None:
     """The first rejected token behind a place (``step`` 1) or before it (-1); None: there is none."""
-    indices = range(max(1, shown), len(rounds) + 1) if step > 0 else range(min(shown, len(rounds)), 0, -1)
-    for index in indices:
-        rejected = _rejected(rounds[index - 1])
-        if rejected is not None and (
-            (index, rejected) > (shown, row) if step > 0 else (index, rejected) < (shown, row)
-        ):
-            return index, rejected
-    return None
+    return rejected_beside(drafts, (shown, row), step)
 
 
-def _rejected(round: Round) -> int | None:
-    return round.n_accepted if round.tested > round.n_accepted else None
-
-
-def worst_overlap(rounds: Sequence[Round], shown: int, row: int) -> Place | None:
+def worst_overlap(drafts: Drafts, shown: int, row: int) -> Place | None:
     """The tested position with the least overlap behind this one in the order of overlap, earlier ones first among
     equals; behind the last, and where (shown, row) is no tested position, the worst of all. None: none was tested."""
-    ranks = [
-        (drafted.overlap, index, at)
-        for index, round in enumerate(rounds, start=1)
-        for at, drafted in enumerate(round.drafted[: round.tested])
-    ]
-    here = next((rank for rank in ranks if rank[1:] == (shown, row)), None)
-    best = min((rank for rank in ranks if here is not None and rank > here), default=min(ranks, default=None))
-    return best and best[1:]
+    return worst_tested(drafts, (shown, row))
 
 
 class WorstFirst:
@@ -73,9 +56,9 @@ class WorstFirst:
     def __init__(self) -> None:
         self._at: Place | None = None
 
-    def next(self, rounds: Sequence[Round], shown: int, row: int) -> Place | None:
+    def next(self, drafts: Drafts, shown: int, row: int) -> Place | None:
         """Where to go from here; None: nothing was tested."""
-        self._at = worst_overlap(rounds, *((shown, row) if self._at == (shown, row) else NOWHERE))
+        self._at = worst_overlap(drafts, *((shown, row) if self._at == (shown, row) else NOWHERE))
         return self._at
 
 
@@ -88,12 +71,16 @@ def understand(query: str) -> Query:
     return parse_breakpoint(query) if names_condition(query) else query
 
 
-def hits(rounds: Sequence[Round], query: Query, end_ids: Collection[int] = ()) -> list[Hit]:
+def _rejected(round: Round) -> int | None:
+    return round.n_accepted if round.tested > round.n_accepted else None
+
+
+def hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = ()) -> list[Hit]:
     """All tokens that ``query`` speaks of, in order; a condition on a round stands at the row worth explaining."""
     return list(_hits(rounds, query, end_ids))
 
 
-def _hits(rounds: Sequence[Round], query: Query, end_ids: Collection[int]) -> Iterator[Hit]:
+def _hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int]) -> Iterator[Hit]:
     numbered = enumerate(rounds, start=1)
     if isinstance(query, Breakpoint):
         sought = condition(query, end_ids)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from specviz.errors import SpecvizError
 from specviz.events import End, Event, Failed, Header, Notice
+from specviz.rounds import RoundLines
 from specviz.ui.options import Recording
 
 FULL = 4096
@@ -31,6 +32,7 @@ class Inbox:
         self._lock = threading.Lock()
         self._run_id = 0
         self._recording: Recording | None = None
+        self._latest: Recording | None = None
         self._closed = False
         self.path: Path | None = None
         self._painted = threading.Event()
@@ -76,12 +78,17 @@ class Inbox:
             except OSError:
                 self.path = None
 
+    @property
+    def lines(self) -> RoundLines | None:
+        """The way back to the rounds of the latest run, once its header has come."""
+        return self._latest.lines if self._latest is not None else None
+
     def _keep(self, run_id: int, event: Event) -> Notice | None:
         try:
             if run_id != self._run_id:
                 self._finish()
                 self._run_id = run_id
-                self._recording = self._record()
+                self._recording = self._latest = self._record()
                 if self._recording is not None:
                     self.path = self._recording.path
             if self._recording is not None:

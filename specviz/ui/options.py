@@ -8,16 +8,20 @@ from typing import Protocol
 from specviz.breakpoints import Breakpoint
 from specviz.config import RunRequest
 from specviz.events import Event
+from specviz.rounds import RoundLines
 
 AUTO_PACE = 0.25
 """Seconds between two rounds where the user named none: slow enough to follow, fast enough not to bore."""
 
 
 class Recording(Protocol):
-    """A consumer of one run's events that keeps them in a file."""
+    """A consumer of one run's events that keeps them in a file; ``lines`` leads back to the rounds in it."""
 
     @property
-    def path(self) -> Path: ...
+    def path(self) -> Path | None: ...
+
+    @property
+    def lines(self) -> RoundLines | None: ...
 
     def add(self, event: Event) -> None: ...
 
@@ -39,7 +43,8 @@ class AppOptions:
     ``request`` is the first run. ``prompts`` (name, text) stand behind the digits. ``live`` False: a recorded run,
     nothing can be sampled. ``pace`` in seconds, None: chosen by the app. ``at``: the round a recorded run opens on.
     ``breakpoints`` pause it.
-    ``record`` is asked for a recording at the start of each run; ``trace`` is the file a recorded run comes from.
+    ``record`` is asked for a recording at the start of each run; ``trace`` is the file a recorded run comes from, and
+    ``recorded`` the way back to its rounds, once its header has come.
     ``log_tail(n)`` gives the last n lines of what libraries wrote instead of drawing over the screen.
     """
 
@@ -56,4 +61,5 @@ class AppOptions:
     target: str = ""
     record: Callable[[], Recording | None] = no_recording
     trace: Path | None = None
+    recorded: Callable[[], RoundLines | None] | None = None
     log_tail: Callable[[int], Sequence[str]] = no_log

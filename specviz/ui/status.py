@@ -22,6 +22,7 @@ STAGES: dict[Stage, str] = {
     "target": "target model",
     "warm-up": "warm-up",
     "calibrating": "timing one step of each",
+    "recording": "recorded rounds",
 }
 GAP = 2
 DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}

@@ -1,8 +1,11 @@
 """What has happened and what of it is on screen: the one owner of both."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from specviz.drafted_table import DraftedTable
 from specviz.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
+from specviz.rounds import Rounds
 from specviz.stats import Rates, RunStats, Series
 from specviz.ui.phases import Reveal, focus, phases, stage
 from specviz.ui.widgets.sentences import default_row
@@ -19,11 +22,13 @@ class Timeline:
     """The rounds of one run, the round shown (0: before the first) and the token cursor's row in it.
 
     With ``follow`` a new round is shown as it comes, unless an older one is being looked at. A round may be shown up
-    to one of its phases; the numbers are those before it until it is shown whole.
+    to one of its phases; the numbers are those before it until it is shown whole. ``store`` makes the place that the
+    rounds of a run are kept in, when its header comes.
     """
 
-    def __init__(self, *, follow: bool = True) -> None:
+    def __init__(self, *, follow: bool = True, store: Callable[[], Rounds] = Rounds) -> None:
         self.follow = follow
+        self._store = store
         self.progress: Progress | None = None
         self.notices: list[Notice] = []
         self.max_k = 0
@@ -33,7 +38,8 @@ class Timeline:
         """Forget the run; what was said about the pair stays."""
         self.header: Header | None = None
         self.ready = False
-        self.rounds: list[Round] = []
+        self.rounds = Rounds()
+        self.drafts = DraftedTable()
         self.counts: list[int] = []
         self.end: End | None = None
         self.failed: Failed | None = None
@@ -52,6 +58,7 @@ class Timeline:
                 self.notices.append(event)
             case Header():
                 self.header = event
+                self.rounds = self._store()
                 self.stats.add(event)
             case Ready():
                 self.ready = True
@@ -71,6 +78,7 @@ class Timeline:
             return
         follows = self.follow and self.at_end
         self.rounds.append(round)
+        self.drafts.add(round)
         self.counts.append(len(round.emitted))
         self.max_k = max(self.max_k, round.k, round.settings.k)
         if follows:
@@ -79,6 +87,12 @@ class Timeline:
     @property
     def total(self) -> int:
         return len(self.rounds)
+
+    @property
+    def expected(self) -> int | None:
+        """How many rounds a long recorded run seems to have, while it is still being read."""
+        reading = self.progress is not None and self.progress.stage == "recording" and not self.over
+        return max(self.progress.total or 0, self.total) if reading and self.progress else None
 
     @property
     def at_end(self) -> bool:

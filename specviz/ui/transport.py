@@ -81,6 +81,11 @@ class Transport:
             self.mode = "paused"
         return True
 
+    def catch_up(self) -> None:
+        """While a recorded run is read up to the round it opens on, show how far it has come."""
+        if self._open_on is not None and self.timeline.total:
+            self.timeline.show(self.timeline.total)
+
     def _take_round(self, round: Round) -> None:
         if self._unfolding:
             self._unfolding = False
@@ -90,7 +95,8 @@ class Transport:
 
     @property
     def can_toggle(self) -> bool:
-        return not self.timeline.at_end or self.mode != "paused" or self.can_sample
+        there_is_more = not self.timeline.at_end or self.timeline.expected is not None
+        return there_is_more or self.mode != "paused" or self.can_sample
 
     @property
     def can_sample(self) -> bool:
@@ -104,16 +110,17 @@ class Transport:
     @property
     def flooding(self) -> bool:
         """Whether rounds may come faster than the eye follows."""
-        return self.mode == "running" and self._pace < 0.1
+        return (self.mode == "running" and self._pace < 0.1) or self.timeline.expected is not None
 
     @property
     def can_step(self) -> bool:
         return not self.timeline.at_end or self.can_sample
 
     def toggle(self) -> None:
+        self._open_on = None
         if self.mode != "paused":
             self.pause()
-        elif not self.timeline.at_end:
+        elif not self.timeline.at_end or self.timeline.expected is not None:
             self.mode = "playing"
         elif self.can_sample:
             self.mode = "running"
@@ -124,10 +131,15 @@ class Transport:
         if self.live:
             self.session.pause()
 
-    def forward(self) -> None:
-        """One round on: the next recorded one, or at the newest exactly one more sample."""
+    def _hold(self) -> None:
+        """What runs is paused, and a recorded run no longer goes to the round it was to open on."""
+        self._open_on = None
         if self.mode != "paused":
             self.pause()
+
+    def forward(self) -> None:
+        """One round on: the next recorded one, or at the newest exactly one more sample."""
+        self._hold()
         if not self.timeline.at_end:
             self.timeline.show(self.timeline.shown + 1)
         elif self.can_sample:
@@ -135,14 +147,12 @@ class Transport:
 
     def seek(self, index: int, row: int | None = None) -> None:
         """Show a recorded round; what runs is paused first."""
-        if self.mode != "paused":
-            self.pause()
+        self._hold()
         self.timeline.show(index, row)
 
     def step_phase(self, step: int) -> None:
         """One phase on (1) or back (-1), across rounds; at the newest round's end one more is sampled and unfolded."""
-        if self.mode != "paused":
-            self.pause()
+        self._hold()
         timeline = self.timeline
         at, count = timeline.phase
         if 0 <= at + step < count:
@@ -168,7 +178,7 @@ class Transport:
         if self.mode != "playing":
             return False
         shown, total = self.timeline.shown, self.timeline.total
-        next_hit = next((hit for hit in self.watch.hits if hit > shown), total)
+        next_hit = self.watch.next_hit(shown) or total
         if shown < total:
             self.timeline.show(min(next_hit, total) if self._pace == 0 else shown + 1)
             if self.watch.hit(self.timeline.shown):

@@ -3,23 +3,22 @@
 import pytest
 from rich.cells import cell_len
 
-from specviz.drafted_tokens import drafted_rows, rejected_ids
+from specviz.drafted_table import DraftedTable
+from specviz.drafted_tokens import drafted_rows, first_rows, rejected_ids
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.widgets.metrics_table import (
     LIMIT,
     ORDERS,
     Listing,
     Order,
-    dearest,
     drafted_listing,
     id_listing,
-    ordered,
 )
 from tests.test_tokens import NASTY, assert_safe
 from tests.ui.builders import make_drafted, make_round, make_run
 from tests.ui.metrics import small, texts
 
-ROWS = drafted_rows(small().rounds)
+ROWS = DraftedTable.of(small().rounds)
 
 
 def listing(order: Order, cells: int = 117) -> Listing:
@@ -31,7 +30,7 @@ def numbers(order: Order, column: int) -> list[str]:
 
 
 def test_lowest_ratio_first_and_equals_as_they_were_drafted() -> None:
-    assert [(row.round, row.row) for row in ordered(ROWS, "ratio")[0]][:4] == [(4, 0), (2, 1), (2, 2), (4, 1)]
+    assert [(row.round, row.row) for row in first_rows(ROWS, "ratio", LIMIT)[0]][:4] == [(4, 0), (2, 1), (2, 2), (4, 1)]
     assert numbers("ratio", 7) == [".12", *[".50"] * 7, *["1.00"] * 3, "1.50", "1.50", "4.00", "4.00"]
     assert listing("ratio").words == "all 15 drafted tokens; lost: expected tokens a rejection cost"
 
@@ -54,7 +53,7 @@ def test_a_line_holds_the_whole_test() -> None:
 
 def test_ids_rejected_most_often_lead_to_their_dearest_rejection() -> None:
     rounds = small().rounds
-    table = id_listing(rejected_ids(rounds), dearest(ROWS), 117, UNICODE)
+    table = id_listing(rejected_ids(rounds), 117, UNICODE)
     assert [line.split() for line in texts(table.lines)] == [
         ["1", "␣a", "2", "4", "5", "2.75"],
         ["2", "␣cat", "1", "4", "7", "1.50"],
@@ -64,23 +63,24 @@ def test_ids_rejected_most_often_lead_to_their_dearest_rejection() -> None:
 
 
 def test_only_the_first_rows_of_an_order_are_shown_and_it_says_so() -> None:
-    rows = drafted_rows(make_run(200, 4))
-    table = drafted_listing(rows, "ratio", 117, UNICODE)
+    run = make_run(200, 4)
+    rows = drafted_rows(run)
+    table = drafted_listing(run, "ratio", 117, UNICODE)
     assert len(table.lines) == len(table.places) == LIMIT == 500
     assert table.words.startswith("the first 500 of 800 drafted tokens")
     ratios = sorted(row.ratio for row in rows if row.ratio is not None)
-    shown, total = ordered(rows, "ratio")
+    shown, total = first_rows(run, "ratio", LIMIT)
     assert [row.ratio for row in shown] == ratios[:500] and total == 800
 
 
 def test_a_row_without_the_number_is_left_out() -> None:
-    rows = drafted_rows([make_round(1, drafted=[make_drafted(q=0.0, accept_prob=1.0), make_drafted(q=0.5)])])
-    assert [row.row for row in ordered(rows, "ratio")[0]] == [1]
+    rounds = [make_round(1, drafted=[make_drafted(q=0.0, accept_prob=1.0), make_drafted(q=0.5)])]
+    assert [row.row for row in first_rows(rounds, "ratio", LIMIT)[0]] == [1]
 
 
 def test_nothing_drafted_is_no_row() -> None:
     assert drafted_listing([], "ratio", 77, UNICODE).words.startswith("no drafted tokens")
-    assert id_listing([], {}, 77, UNICODE).words.startswith("no rejected ids")
+    assert id_listing([], 77, UNICODE).words.startswith("no rejected ids")
 
 
 @pytest.mark.parametrize("cells", [77, 117, 197])
@@ -88,7 +88,7 @@ def test_nothing_drafted_is_no_row() -> None:
 def test_columns_stand_below_their_heads_and_fit(order: Order, cells: int) -> None:
     for glyphs in (UNICODE, ASCII):
         if order == "ids":
-            table = id_listing(rejected_ids(small().rounds), dearest(ROWS), cells, glyphs)
+            table = id_listing(rejected_ids(small().rounds), cells, glyphs)
         else:
             table = drafted_listing(ROWS, order, cells, glyphs)
         head = "".join(text for text, _ in table.head)
@@ -104,10 +104,9 @@ def test_hostile_tokens_are_safe_cells_that_move_nothing(ascii: bool) -> None:
         for i, data in enumerate(NASTY, start=1)
     ]
     glyphs = ASCII if ascii else UNICODE
-    rows = drafted_rows(rounds)
     for table in (
-        drafted_listing(rows, "lost", 77, glyphs),
-        id_listing(rejected_ids(rounds), dearest(rows), 77, glyphs),
+        drafted_listing(rounds, "lost", 77, glyphs),
+        id_listing(rejected_ids(rounds), 77, glyphs),
     ):
         assert len(table.lines) == len(NASTY)
         for line in texts(table.lines):

@@ -212,6 +212,8 @@ def test_an_event_before_the_app_runs_is_not_lost() -> None:
 class Kept:
     """A recording in memory."""
 
+    lines = None
+
     def __init__(self, path: Path, *, full: bool = False) -> None:
         self.path = path
         self.events: list[Event] = []
@@ -239,7 +241,7 @@ async def test_every_run_has_a_recording_and_nothing_shown_is_missing_from_it() 
         await ready(pilot, app)
         await sampled(pilot, app, 2)
         assert [type(e) for e in kept[0].events[:1]] == [Header]
-        assert [e for e in kept[0].events if isinstance(e, Round)] == app.timeline.rounds
+        assert [e for e in kept[0].events if isinstance(e, Round)] == list(app.timeline.rounds)
         await hit(pilot, "r")
         await until(pilot, lambda: app.timeline.end is not None)
         assert app.trace_path == Path("run-1.jsonl")

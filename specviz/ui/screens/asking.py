@@ -29,7 +29,9 @@ class PanelActions(RunActions):
         from specviz.ui.screens.lab import LabScreen
 
         timeline = self.timeline
-        point = lab_point(timeline.rates, timeline.settings, timeline.rounds, (timeline.shown, timeline.row))
+        point = lab_point(
+            timeline.rates, timeline.settings, timeline.rounds, (timeline.shown, timeline.row), timeline.drafts
+        )
         self.app.push_screen(LabScreen(point, ascii=self.options.ascii))
 
     def action_find(self) -> None:

@@ -126,7 +126,7 @@ class MetricsScreen(Screen[tuple[int, int] | None]):
         if now == self._shown:
             return
         self._shown = now
-        scope = scope_of(timeline.stats, timeline.rounds, timeline.shown)
+        scope = scope_of(timeline.stats, timeline.drafts, timeline.shown)
         self._title.show(self._title_fields(scope))
         if self._tab == TOKENS:
             self._tokens.show(scope)

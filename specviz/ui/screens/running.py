@@ -65,11 +65,11 @@ class RunActions(Screen[None]):
 
     def action_rejection(self, step: int) -> None:
         timeline = self.timeline
-        self._jump(finding.next_rejection(timeline.rounds, timeline.shown, timeline.row, step), "No further rejection.")
+        self._jump(finding.next_rejection(timeline.drafts, timeline.shown, timeline.row, step), "No further rejection.")
 
     def action_worst(self) -> None:
         timeline = self.timeline
-        self._jump(self._worst.next(timeline.rounds, timeline.shown, timeline.row), "Nothing was tested yet.")
+        self._jump(self._worst.next(timeline.drafts, timeline.shown, timeline.row), "Nothing was tested yet.")
 
     def _jump(self, place: tuple[int, int] | None, otherwise: str) -> None:
         if place is None:

@@ -37,7 +37,7 @@ _CHANCES = {
 
 def acceptance(scope: Scope) -> Layout:
     rule = scope.settings.rule if scope.settings else "exact"
-    return partial(_page, scope.rates, rule, peer_rates(scope.rates), overlap_histogram(scope.rounds))
+    return partial(_page, scope.rates, rule, peer_rates(scope.rates), overlap_histogram(scope.drafts))
 
 
 def _page(

@@ -1,9 +1,9 @@
 """Which rounds the numbers of a page count, in data and in words."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specviz.events import Round, Settings
+from specviz.drafted_table import DraftedTable
+from specviz.events import Settings
 from specviz.stats import Rates, RunStats
 from specviz.ui.widgets.numbers import counted
 
@@ -12,14 +12,14 @@ from specviz.ui.widgets.numbers import counted
 class Scope:
     """The rounds of the segment on screen, up to the round shown, and their rates.
 
-    ``stats`` is the fold they come from, ``shown`` the round shown, ``recorded`` how many there are; ``settings`` are
-    those of the round shown, None before the first.
+    ``stats`` is the fold they come from, ``drafts`` what they drafted, ``shown`` the round shown, ``recorded`` how many
+    there are; ``settings`` are those of the round shown, None before the first.
     """
 
     stats: RunStats
     shown: int
     recorded: int
-    rounds: Sequence[Round]
+    drafts: DraftedTable
     rates: Rates
     settings: Settings | None
 
@@ -43,14 +43,14 @@ class Scope:
         return f"{_span(first, self.shown)}, since K changed; α since round {before}"
 
 
-def scope_of(stats: RunStats, rounds: Sequence[Round], shown: int) -> Scope:
-    """The scope as of round ``shown`` (0: before the first) of the recorded ``rounds``."""
+def scope_of(stats: RunStats, drafts: DraftedTable, shown: int) -> Scope:
+    """The scope as of round ``shown`` (0: before the first) of a run with these numbers and drafts."""
     rates = stats.on_screen(shown)
     return Scope(
         stats=stats,
         shown=shown,
-        recorded=len(rounds),
-        rounds=rounds[rates.first - 1 : shown],
+        recorded=stats.rounds,
+        drafts=drafts.between(rates.first, shown),
         rates=rates,
         settings=stats.settings(shown),
     )

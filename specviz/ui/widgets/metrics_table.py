@@ -1,11 +1,10 @@
 """Drafted tokens in an order, and ids by how often they were rejected, as the lines of a table. Pure."""
 
-import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from specviz.drafted_tokens import DraftedRow, RejectedId
+from specviz.drafted_tokens import DraftedRow, Drafts, Rank, RejectedId, first_rows
 from specviz.tokens import visible
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.drawing import Part, fit
@@ -23,13 +22,6 @@ Place = tuple[int, int]
 """A round (1-based) and a row in it."""
 Order = Literal["ratio", "lost", "overlap", "ids"]
 ORDERS: tuple[Order, ...] = ("ratio", "lost", "overlap", "ids")
-Rank = Callable[[DraftedRow], float | None]
-_RANKS: Mapping[str, Rank] = {
-    "ratio": lambda row: row.ratio,
-    "lost": lambda row: None if row.lost is None else -row.lost,
-    "overlap": lambda row: row.overlap,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -41,27 +33,8 @@ class Listing:
     words: str
 
 
-def ordered(rows: Iterable[DraftedRow], order: Order, limit: int = LIMIT) -> tuple[list[DraftedRow], int]:
-    """The first ``limit`` rows of an order, and how many there are; rows without the number are left out, ties stand as
-    they were drafted."""
-    rank = _RANKS[order]
-    ranked = [(value, index, row) for index, row in enumerate(rows) if (value := rank(row)) is not None]
-    return [row for _, _, row in heapq.nsmallest(limit, ranked)], len(ranked)
-
-
-def dearest(rows: Iterable[DraftedRow]) -> dict[int, Place]:
-    """Where each id's most costly rejection is, the first one of equals."""
-    found: dict[int, tuple[float, Place]] = {}
-    for row in rows:
-        if row.verdict == "rejected":
-            lost = row.lost or 0.0
-            if row.id not in found or lost > found[row.id][0]:
-                found[row.id] = lost, (row.round, row.row)
-    return {id: place for id, (_, place) in found.items()}
-
-
-def drafted_listing(rows: Sequence[DraftedRow], order: Order, cells: int, glyphs: Glyphs) -> Listing:
-    shown, total = ordered(rows, order)
+def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs) -> Listing:
+    shown, total = first_rows(drafts, order, LIMIT)
     verdict = _VERDICT if cells >= _DRAFTED + _VERDICT + _TOKEN else 1
     token = _token_cells(cells, _DRAFTED + verdict)
     head = (
@@ -96,7 +69,7 @@ def _drafted_line(row: DraftedRow, order: Order, token: int, verdict: int, glyph
     ]
 
 
-def id_listing(ids: Sequence[RejectedId], places: Mapping[int, Place], cells: int, glyphs: Glyphs) -> Listing:
+def id_listing(ids: Sequence[RejectedId], cells: int, glyphs: Glyphs) -> Listing:
     """A row an id; each leads to its most costly rejection."""
     shown = ids[:LIMIT]
     token = _token_cells(cells, _IDS)
@@ -113,7 +86,7 @@ def id_listing(ids: Sequence[RejectedId], places: Mapping[int, Place], cells: in
             ]
             for each in shown
         ],
-        places=[places[each.id] for each in shown],
+        places=[each.dearest for each in shown],
         words=f"{_part(len(shown), len(ids))} rejected ids; lost: expected tokens all its rejections cost",
     )
 

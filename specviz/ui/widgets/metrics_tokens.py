@@ -12,13 +12,13 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import DataTable, Static
 
-from specviz.drafted_tokens import DraftedRow, drafted_rows, rejected_ids
+from specviz.drafted_tokens import rejected_ids
 from specviz.ui.glyphs import SIGNS, glyphs
 from specviz.ui.literal import in_ascii
 from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.metrics_page import Choice, ChoiceBar
 from specviz.ui.widgets.metrics_scope import Scope
-from specviz.ui.widgets.metrics_table import ORDERS, Listing, Order, Place, dearest, drafted_listing, id_listing
+from specviz.ui.widgets.metrics_table import ORDERS, Listing, Order, Place, drafted_listing, id_listing
 from specviz.ui.widgets.painted import Painted
 
 CHOICES = (
@@ -118,7 +118,6 @@ class TokensTab(Vertical):
         super().__init__(id=id)
         self._glyphs = glyphs(ascii)
         self._scope: Scope | None = None
-        self._rows: list[DraftedRow] | None = None
         self._order: Order = ORDERS[0]
         self._filled: object = None
         self._bar = ChoiceBar(CHOICES, id="orders")
@@ -131,7 +130,7 @@ class TokensTab(Vertical):
         yield self._note
 
     def show(self, scope: Scope) -> None:
-        self._scope, self._rows = scope, None
+        self._scope = scope
         self._fill()
 
     def order(self, order: Order) -> None:
@@ -149,12 +148,11 @@ class TokensTab(Vertical):
         if self._scope is None or width <= 0 or wanted == self._filled:
             return
         self._filled = wanted
-        if self._rows is None:
-            self._rows = drafted_rows(self._scope.rounds)
+        drafts = self._scope.drafts
         if self._order == "ids":
-            listing = id_listing(rejected_ids(self._scope.rounds), dearest(self._rows), width, self._glyphs)
+            listing = id_listing(rejected_ids(drafts), width, self._glyphs)
         else:
-            listing = drafted_listing(self._rows, self._order, width, self._glyphs)
+            listing = drafted_listing(drafts, self._order, width, self._glyphs)
         self.table.fill(listing, width, stay=stay)
         words = in_ascii(listing.words) if self._glyphs.ascii else listing.words
         self._note.update(Content(words), layout=False)

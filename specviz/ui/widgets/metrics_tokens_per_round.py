@@ -28,7 +28,7 @@ _HISTOGRAM, _BAR = 46, 26
 
 
 def tokens_per_round(scope: Scope) -> Layout:
-    return partial(_page, scope.rates, dependence(scope.rounds, scope.rates))
+    return partial(_page, scope.rates, dependence(scope.stats.tallies, scope.rates))
 
 
 def _page(rates: Rates, why: Dependence, cells: int, glyphs: Glyphs) -> Lines:
