@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,29 +52,31 @@ class DraftedTable:
         if self._count + round.k > len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros(max(len(self._rows), round.k), DRAFTED_DTYPE)])
         lost = tokens_lost(round)
-        for row, drafted in enumerate(round.drafted):
-            self._rows[self._count] = self._row(round.index, row, drafted, lost)
-            self._count += 1
+        cost = math.nan if lost is None else lost
+        self._rows[self._count : self._count + round.k] = [
+            (
+                round.index,
+                row,
+                self._place(d.id, d.bytes),
+                _CODES[d.verdict],
+                d.p,
+                d.q,
+                d.overlap,
+                d.u,
+                math.nan if d.accept_prob is None else d.accept_prob,
+                cost if d.verdict == "rejected" else math.nan,
+            )
+            for row, d in enumerate(round.drafted)
+        ]
+        self._count += round.k
 
-    def _row(self, index: int, row: int, drafted: Drafted, lost: float | None) -> tuple[Any, ...]:
-        token = drafted.id, drafted.bytes
+    def _place(self, id: int, data: bytes) -> int:
+        token = id, data
         place = self._places.get(token)
         if place is None:
             place = self._places[token] = len(self.tokens)
             self.tokens.append(token)
-        chance = drafted.accept_prob
-        return (
-            index,
-            row,
-            place,
-            _CODES[drafted.verdict],
-            drafted.p,
-            drafted.q,
-            drafted.overlap,
-            drafted.u,
-            math.nan if chance is None else chance,
-            math.nan if lost is None or drafted.verdict != "rejected" else lost,
-        )
+        return place
 
     def between(self, first: int, last: int) -> Self:
         """The rows of the rounds ``first`` to ``last`` (1-based, inclusive), without a copy."""

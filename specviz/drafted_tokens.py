@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from specviz.drafted_table import REJECTED, VERDICTS, DraftedTable, tokens_lost
 from specviz.events import Round, Verdict
 
-__all__ = ["DraftedRow", "Drafts", "RejectedId", "drafted_rows", "overlap_histogram", "rejected_ids", "tokens_lost"]
+__all__ = ["DraftedRow", "Drafts", "RejectedId", "dearest", "drafted_rows", "overlap_histogram", "rejected_ids", "tokens_lost"]
 
 Drafts = DraftedTable | Iterable[Round]
 Rank = Literal["ratio", "lost", "overlap"]
@@ -40,7 +40,7 @@ class DraftedRow(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class RejectedId:
     """An id that was rejected: how often drafted, tested and rejected; ``lost``: tokens, over all its rejections.
-    ``dearest``: round and row of its most costly rejection, the first one of equals."""
+"""
 
     id: int
     bytes: bytes
@@ -48,7 +48,6 @@ class RejectedId:
     tested: int
     rejected: int
     lost: float
-    dearest: tuple[int, int] = field(default=(0, 0), compare=False)
 
 
 def drafted_rows(drafts: Drafts) -> list[DraftedRow]:
@@ -73,11 +72,12 @@ def first_rows(drafts: Drafts, rank: Rank, limit: int) -> tuple[list[DraftedRow]
 
 
 def _ranked(rows: NDArray[np.void], rank: Rank) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = rows["overlap"].copy()
     if rank == "lost":
-        return -rows["lost"]
-    if rank == "overlap":
-        return rows["overlap"].copy()
-    return np.divide(rows["p"], rows["q"], out=np.full(len(rows), np.nan), where=rows["q"] != 0)
+        values = -rows["lost"]
+    elif rank == "ratio":
+        values = np.divide(rows["p"], rows["q"], out=np.full(len(rows), np.nan), where=rows["q"] != 0)
+    return values
 
 
 def rejected_ids(drafts: Drafts) -> list[RejectedId]:
@@ -90,14 +90,21 @@ def rejected_ids(drafts: Drafts) -> list[RejectedId]:
     tested = np.bincount(rows["token"][rows["verdict"] <= REJECTED], minlength=kinds)
     rejected = np.bincount(rejections["token"], minlength=kinds)
     sums = np.bincount(rejections["token"], lost, minlength=kinds)
-    by_token = np.lexsort((-lost, rejections["token"]))
-    tokens, firsts = np.unique(rejections["token"][by_token], return_index=True)
-    dearest = dict(zip(tokens.tolist(), rejections[by_token[firsts]][["round", "row"]].tolist(), strict=True))
     found = [
-        RejectedId(*table.tokens[t], int(drafted[t]), int(tested[t]), int(rejected[t]), float(sums[t]), dearest[t])
-        for t in tokens.tolist()
+        RejectedId(*table.tokens[t], int(drafted[t]), int(tested[t]), int(rejected[t]), float(sums[t]))
+        for t in np.flatnonzero(rejected).tolist()
     ]
     return sorted(found, key=lambda token: (-token.rejected, -token.lost, token.id))
+
+
+def dearest(drafts: Drafts) -> dict[int, tuple[int, int]]:
+    """(round, row) of each rejected id's most costly rejection, the first one of equals."""
+    table = _table(drafts)
+    rows = table.rows[table.rows["verdict"] == REJECTED]
+    rows = rows[np.argsort(-np.nan_to_num(rows["lost"]), kind="stable")]
+    tokens, firsts = np.unique(rows["token"], return_index=True)
+    places = zip(rows["round"][firsts].tolist(), rows["row"][firsts].tolist(), strict=True)
+    return {table.tokens[token][0]: place for token, place in zip(tokens.tolist(), places, strict=True)}
 
 
 def overlap_histogram(drafts: Drafts, bins: int = 10) -> tuple[int, ...]:

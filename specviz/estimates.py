@@ -39,6 +39,11 @@ def block_starts(rounds: int) -> NDArray[np.int64]:
     return index * size + np.minimum(index, longer)
 
 
+def block_bounds(rounds: int) -> NDArray[np.int64]:
+    """``block_starts`` and the end of the last block; [0] without a round."""
+    return np.append(block_starts(rounds), rounds) if rounds else np.zeros(1, np.int64)
+
+
 def batch_means_error(sums: NDArray[np.float64], weights: NDArray[np.int64]) -> float | None:
     """The standard error s / sqrt(B) of ``sums.sum() / weights.sum()`` by batch means, whatever the dependence of
     neighbouring rounds.
@@ -56,7 +61,15 @@ def batch_means_error(sums: NDArray[np.float64], weights: NDArray[np.int64]) -> 
     if len(sums) < MIN_ROUNDS:
         return None
     starts = block_starts(len(sums))
-    block_sums, block_weights = np.add.reduceat(sums, starts), np.add.reduceat(weights, starts)
+    return block_means_error(len(sums), np.add.reduceat(sums, starts), np.add.reduceat(weights, starts))
+
+
+def block_means_error(
+    rounds: int, block_sums: NDArray[np.float64], block_weights: NDArray[np.int64 | np.float64]
+) -> float | None:
+    """``batch_means_error`` from the sums over the blocks of so many rounds."""
+    if rounds < MIN_ROUNDS:
+        return None
     full = block_weights > 0
     blocks = int(full.sum())
     if blocks < 2:

@@ -10,7 +10,7 @@ from specviz import theory
 from specviz.drafted_table import REJECTED, DraftedTable
 from specviz.estimates import Interval
 from specviz.events import Drafted, Round, Settings
-from specviz.rates import Rates
+from specviz.rates import LiveRates
 from specviz.theory_table import EDGE, Row, in_words, row
 
 Name = Literal["alpha", "k", "c"]
@@ -99,7 +99,7 @@ class LabPoint:
 
 
 def lab_point(
-    rates: Rates,
+    rates: LiveRates,
     settings: Settings | None,
     rounds: Sequence[Round],
     at: tuple[int, int] | None = None,

@@ -6,7 +6,7 @@ careful reader, which says what is wrong, or mends what can be mended: nothing i
 
 import json
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Annotated, Any, Literal, Optional, Union, get_args, get_origin, get_type_hints
@@ -49,14 +49,16 @@ def _record_type(kind: Any, **more: Any) -> Any:
 def _typed(hint: Any, name: str) -> Any:
     """The type msgspec reads a field ``name`` of this type as."""
     if hint is Candidate:
-        return tuple[_number(int, "id"), str, _number(float, "prob")]
+        entry: Any = tuple
+        return entry[_number(int, "id"), str, _number(float, "prob")]
     if hasattr(hint, "__dataclass_fields__"):
         return _record_type(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return Optional[_typed(next(a for a in arguments if a is not types.NoneType), name)]  # noqa: UP045
     if origin is tuple:
-        entries = list[_typed(arguments[0], name)]
+        many: Any = list
+        entries: Any = many[_typed(arguments[0], name)]
         return Annotated[entries, Meta(max_length=MAX_LIST)] if arguments[0] is Candidate else entries
     if origin is Mapping:
         return msgspec.Raw
@@ -70,6 +72,10 @@ def _number(kind: type, name: str) -> Any:
     return Annotated[kind, Meta(ge=kind(low), le=kind(high))]
 
 
+_make_drafted: Callable[..., Drafted] = Drafted
+_make_emitted: Callable[..., Emitted] = Emitted
+_make_raw: Callable[..., Raw] = Raw
+_make_round: Callable[..., Round] = Round
 _drafted_numbers = attrgetter(
     "q", "p", "draft_u", "u", "accept_prob", "overlap", "match", "entropy_p", "entropy_q", "rank_p", "rank_q", "verdict"
 )
@@ -83,13 +89,13 @@ def _bare(record: Any) -> Round:
     for d in record.drafted:
         _check(d.p_top, d.q_top, d.residual_top)
         _check_rest(d)
-        drafted.append(Drafted(d.id, hex_bytes(d.bytes), *_drafted_numbers(d), (), (), (), None, d.target_sample))
+        drafted.append(_make_drafted(d.id, hex_bytes(d.bytes), *_drafted_numbers(d), (), (), (), None, d.target_sample))
     emitted = []
     for e in record.emitted:
         _check(e.p_top)
         if e.raw is not None:
             _check(e.raw.p_top, e.raw.q_top)
-        emitted.append(Emitted(e.id, hex_bytes(e.bytes), *_emitted_numbers(e), ()))
+        emitted.append(_make_emitted(e.id, hex_bytes(e.bytes), *_emitted_numbers(e), ()))
     return _round(record, drafted, emitted)
 
 
@@ -107,7 +113,7 @@ def _check(*tops: Any) -> None:
 
 def _whole(record: Any) -> Round:
     drafted = [
-        Drafted(
+        _make_drafted(
             d.id,
             hex_bytes(d.bytes),
             *_drafted_numbers(d),
@@ -121,13 +127,13 @@ def _whole(record: Any) -> Round:
         for d in record.drafted
     ]
     emitted = [
-        Emitted(e.id, hex_bytes(e.bytes), *_emitted_numbers(e), _top(e.p_top), _raw(e.raw)) for e in record.emitted
+        _make_emitted(e.id, hex_bytes(e.bytes), *_emitted_numbers(e), _top(e.p_top), _raw(e.raw)) for e in record.emitted
     ]
     return _round(record, drafted, emitted)
 
 
 def _round(record: Any, drafted: list[Drafted], emitted: list[Emitted]) -> Round:
-    return Round(
+    return _make_round(
         record.index,
         record.start,
         record.k,
@@ -145,7 +151,7 @@ def _top(entries: Any) -> Top:
 
 
 def _raw(raw: Any) -> Raw | None:
-    return None if raw is None else Raw(*_raw_numbers(raw), _top(raw.p_top), _top(raw.q_top))
+    return None if raw is None else _make_raw(*_raw_numbers(raw), _top(raw.p_top), _top(raw.q_top))
 
 
 def _detail(raw: msgspec.Raw) -> Mapping[str, Any]:

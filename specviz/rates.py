@@ -6,16 +6,16 @@ programs print and falls with K. ``None`` stands for undefined.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specviz import theory
-from specviz.estimates import Interval, agreement, batch_means_error, interval, wilson
+from specviz.estimates import Interval, agreement, block_means_error, interval, wilson
 from specviz.events import Calibration, Settings
-from specviz.tally import Tallies
+from specviz.totals import Counts, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,14 @@ class PositionRate:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class LiveRates:
     """Every number of the rounds ``first`` to ``last`` (1-based, inclusive; last = first - 1: no round yet).
 
     Numbers of tokens/round (``tokens_per_round``, its error, the histograms, both formulas, ``speedup_measured_cost``)
     are taken over the uncut rounds from ``tokens_per_round_first`` on; ``drafts`` says how many of those drafted K_r
-    tokens, K_r -> rounds. ``*_ms`` are medians per round, in milliseconds, except for the one-token steps, which come
-    from the calibration at ``at_length`` tokens.
+    tokens, K_r -> rounds. The one-token steps come from the calibration at ``at_length`` tokens, in milliseconds.
+
+    These take the same time over any number of rounds; medians do not: see ``Rates``.
     """
 
     first: int
@@ -72,10 +73,6 @@ class Rates:
     formula_at_tested: float | None
     formula_at_overlap: float | None
     per_position: tuple[PositionRate, ...]
-    draft_ms: float | None
-    verify_ms: float | None
-    decide_ms: float | None
-    inspect_ms: float | None
     target_step_ms: float | None
     draft_step_ms: float | None
     at_length: int | None
@@ -92,70 +89,89 @@ class Rates:
         return _formula(alpha, self.drafts)
 
 
-def measure(
-    rows: Tallies, first: int, tokens_first: int, settings: Settings | None, calibration: Calibration | None
-) -> Rates:
-    """The rates of consecutive rounds, the first of which is round ``first``; tokens/round from ``tokens_first`` on.
+@dataclass(frozen=True, slots=True)
+class Rates(LiveRates):
+    """The medians per round too, in milliseconds."""
+
+    draft_ms: float | None
+    verify_ms: float | None
+    decide_ms: float | None
+    inspect_ms: float | None
+
+
+def with_medians(rates: LiveRates, part: Part) -> Rates:
+    """The rates of ``part`` with the medians, which take a look at every round of it."""
+    rows = part.rows
+    return Rates(
+        **{each.name: getattr(rates, each.name) for each in fields(rates)},
+        draft_ms=_median(rows["draft_ms"]),
+        verify_ms=_median(rows["verify_ms"]),
+        decide_ms=_median(rows["decide_ms"]),
+        inspect_ms=_median(rows["inspect_ms"]),
+    )
+
+
+def measure(part: Part, spans: Part, settings: Settings | None, calibration: Calibration | None) -> LiveRates:
+    """The rates of the rounds of ``part``; tokens/round over ``spans``, which may begin later and ends with it.
 
     ``settings`` are those of the last round, None without one: their k is the one the model speaks about.
     """
-    drafted, accepted, rejected = _total(rows, "k"), _total(rows, "accepted"), _total(rows, "rejected")
-    tested, chanced = accepted + rejected, _total(rows, "chanced")
-    tokens, total_ms = _total(rows, "emitted"), float(rows["total_ms"].sum())
+    drafted, accepted, rejected = part.count("k"), part.count("accepted"), part.count("rejected")
+    tested, chanced = accepted + rejected, part.count("chanced")
+    tokens = part.count("emitted")
     alpha_tested = _ratio(accepted, tested)
-    alpha_overlap = _ratio(float(rows["chance"].sum()), chanced)
-    overlap_error = batch_means_error(rows["chance"], rows["chanced"])
+    alpha_overlap = _share(part.total("chance"), chanced)
+    overlap_error = block_means_error(part.rounds, part.blocks("chance"), part.blocks("chanced"))
 
-    spans = rows[tokens_first - first :]
-    uncut = spans[spans["uncut"]]
-    drafts = {k: int(count) for k, count in enumerate(np.bincount(uncut["k"])) if count}
-    seen = np.bincount(uncut["accepted"], minlength=max(drafts, default=-1) + 1)
-    spent_ms = float((uncut["draft_ms"] + uncut["verify_ms"] + uncut["decide_ms"]).sum())
+    lengths = part.lengths()
+    of_spans = lengths if spans.first == part.first else spans.lengths()
+    uncut, uncut_tokens = spans.count("uncut"), spans.count("uncut_emitted")
+    drafts = {k: int(count) for k, count in enumerate(of_spans["uncut_k"]) if count}
+    seen = of_spans["uncut_accepted"][: max(drafts, default=-1) + 1]
+    spent_ms = spans.total("spent_ms")
 
     target_step = calibration.target_step_ms if calibration else None
     draft_step = calibration.draft_step_ms if calibration else None
     free = settings is not None and settings.drafter == "ngram"
     c = None if free else _cost_ratio(target_step, draft_step)
     predicted = _predict(alpha_tested, settings.k if settings else None, c)
-    return Rates(
-        first=first,
-        last=first + len(rows) - 1,
-        rounds=len(rows),
+    return LiveRates(
+        first=part.first,
+        last=part.last,
+        rounds=part.rounds,
         tokens=tokens,
-        plain_rounds=int((rows["k"] == 0).sum()),
+        plain_rounds=part.count("plain"),
         drafted=drafted,
         accepted=accepted,
         rejected=rejected,
-        untested=_total(rows, "untested"),
-        ignored=_total(rows, "ignored"),
+        untested=part.count("untested"),
+        ignored=part.count("ignored"),
         tested=tested,
         alpha_tested=alpha_tested,
         alpha_tested_ci=wilson(accepted, tested),
         alpha_overlap=alpha_overlap,
         alpha_overlap_ci=interval(alpha_overlap, overlap_error),
-        mean_match=_ratio(float(rows["match"].sum()), tested),
+        mean_match=_share(part.total("match"), tested),
         accepted_over_drafted=_ratio(accepted, drafted),
-        agreement_z=agreement(_total(rows, "hits"), float(rows["chance"].sum()), float(rows["variance"].sum())),
-        tokens_per_round=_ratio(_total(uncut, "emitted"), len(uncut)),
-        tokens_per_round_se=batch_means_error(np.where(spans["uncut"], spans["emitted"], 0), spans["uncut"] + 0),
-        tokens_per_round_first=tokens_first,
+        agreement_z=agreement(part.count("hits"), part.total("chance"), part.total("variance")),
+        tokens_per_round=_ratio(uncut_tokens, uncut),
+        tokens_per_round_se=block_means_error(
+            spans.rounds, spans.blocks("uncut_emitted"), spans.blocks("uncut")
+        ),
+        tokens_per_round_first=spans.first,
         drafts=drafts,
         histogram={n: int(count) for n, count in enumerate(seen, start=1)},
         expected_histogram=_expected_histogram(alpha_tested, drafts),
         formula_at_tested=_formula(alpha_tested, drafts),
         formula_at_overlap=_formula(alpha_overlap, drafts),
-        per_position=_per_position(rows),
-        draft_ms=_median(rows["draft_ms"]),
-        verify_ms=_median(rows["verify_ms"]),
-        decide_ms=_median(rows["decide_ms"]),
-        inspect_ms=_median(rows["inspect_ms"]),
+        per_position=_per_position(lengths),
         target_step_ms=target_step,
         draft_step_ms=draft_step,
         at_length=calibration.at_length if calibration else None,
         c=c,
-        tokens_per_s=_ratio(1000.0 * tokens, total_ms),
+        tokens_per_s=_ratio(1000.0 * tokens, part.total("total_ms")),
         speedup_model=predicted.speedup,
-        speedup_measured_cost=_ratio(target_step * _total(uncut, "emitted"), spent_ms) if target_step else None,
+        speedup_measured_cost=_ratio(target_step * uncut_tokens, spent_ms) if target_step else None,
         best_k=predicted.best_k,
         break_even_alpha=predicted.break_even_alpha,
         ceiling=predicted.ceiling,
@@ -196,30 +212,30 @@ def _expected_histogram(alpha: float | None, drafts: Mapping[int, int]) -> dict[
     return expected
 
 
-def _per_position(rows: Tallies) -> tuple[PositionRate, ...]:
-    depth = int(rows["k"].max(initial=0))
+def _per_position(lengths: Mapping[str, Counts]) -> tuple[PositionRate, ...]:
+    drafting = np.flatnonzero(lengths["k"])
+    depth = int(drafting[-1]) if len(drafting) else 0
 
-    def at_least(lengths: Any) -> list[int]:
+    def at_least(counts: Counts) -> list[int]:
         """#(length >= i) for i = 1, ..., depth: tested and accepted positions are a prefix of the draft, ignored ones
         its tail."""
-        counts = np.bincount(lengths, minlength=depth + 1)
-        return [int(n) for n in counts[::-1].cumsum()[::-1][1:]]
+        return [int(n) for n in counts[depth::-1].cumsum()[::-1][1:]]
 
-    accepted = at_least(rows["accepted"])
-    tested = at_least(rows["accepted"] + rows["rejected"])
-    drafted = at_least(rows["k"] - rows["ignored"])
+    accepted, tested, drafted = (at_least(lengths[name]) for name in ("accepted", "tested", "kept"))
     return tuple(
         PositionRate(i, _ratio(a, t), _ratio(a, d), a, t, a, d)
         for i, (a, t, d) in enumerate(zip(accepted, tested, drafted, strict=True), start=1)
     )
 
 
-def _total(rows: Tallies, name: str) -> int:
-    return int(rows[name].sum())
-
-
 def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole > 0 else None
+
+
+def _share(part: float, whole: float) -> float | None:
+    """A mean of numbers in [0, 1], kept there against the rounding of running sums."""
+    mean = _ratio(part, whole)
+    return None if mean is None else min(1.0, max(0.0, mean))
 
 
 def _median(values: NDArray[np.float64]) -> float | None:

@@ -1,12 +1,48 @@
 """The running values of a run, for plots: a fold that never looks back, so that any prefix is a slice of it."""
 
+import math
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import overload
 
 from specviz.estimates import wilson
 from specviz.tally import Tally
 from specviz.theory import expected_tokens
+
+
+class Prefix(Sequence[float | None]):
+    """The first ``count`` values of a growing array, NaN standing for None. Taking one, and telling two of one array
+    apart, costs the same at any length."""
+
+    __slots__ = ("_count", "_values")
+
+    def __init__(self, values: "array[float] | array[int]", count: int) -> None:
+        self._values, self._count = values, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, at: int) -> float | None: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[float | None]: ...
+    def __getitem__(self, at: int | slice) -> float | None | Sequence[float | None]:
+        if isinstance(at, slice):
+            start, stop, step = at.indices(self._count)
+            return Prefix(self._values, stop) if (start, step) == (0, 1) else [self[i] for i in range(start, stop, step)]
+        if not -self._count <= at < self._count:
+            raise IndexError(at)
+        value = self._values[at + self._count if at < 0 else at]
+        return None if value != value else value
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Prefix) and self._values is other._values:
+            return self._count == other._count
+        return list(self) == list(other) if isinstance(other, Prefix | list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +51,7 @@ class Series:
 
     Running values restart where a segment begins: those of tokens/round and the K_r the formulas are averaged over at
     ``tokens_segment_starts``, all others at ``segment_starts`` (rounds above 1). ``n`` is the number of tokens of each
-    round, cut ones included.
+    round, cut ones included, ``longest`` the largest up to it.
     """
 
     rounds: Sequence[int]
@@ -26,9 +62,10 @@ class Series:
     tokens_per_round: Sequence[float | None]
     formula_at_tested: Sequence[float | None]
     formula_at_overlap: Sequence[float | None]
-    n: Sequence[int]
+    n: Sequence[float | None]
     segment_starts: Sequence[int]
     tokens_segment_starts: Sequence[int]
+    longest: int = 1
 
 
 @dataclass(slots=True)
@@ -71,8 +108,9 @@ class SeriesFold:
     def __init__(self) -> None:
         self._running = _Running()
         self._tokens = _RunningTokens()
-        self._values: tuple[list[float | None], ...] = tuple([] for _ in range(7))
-        self._n: list[int] = []
+        self._values = tuple(array("d") for _ in range(7))
+        self._n = array("l")
+        self._longest = array("l")
         self._starts: list[int] = []
         self._tokens_starts: list[int] = []
 
@@ -88,6 +126,7 @@ class SeriesFold:
         self._running.add(tally)
         self._tokens.add(tally)
         self._n.append(tally.emitted)
+        self._longest.append(max(tally.emitted, self._longest[-1] if self._longest else 1))
         now = self._running
         tested = now.accepted / now.tested if now.tested else None
         overlap = now.chance / now.chanced if now.chanced else None
@@ -95,10 +134,10 @@ class SeriesFold:
         tokens = self._tokens
         row = (tested, low, high, overlap, tokens.mean(), tokens.formula(tested), tokens.formula(overlap))
         for values, value in zip(self._values, row, strict=True):
-            values.append(value)
+            values.append(math.nan if value is None else value)
 
     def series(self, last: int) -> Series:
-        tested, low, high, overlap, mean, at_tested, at_overlap = (values[:last] for values in self._values)
+        tested, low, high, overlap, mean, at_tested, at_overlap = (Prefix(values, last) for values in self._values)
         return Series(
             rounds=range(1, last + 1),
             alpha_tested=tested,
@@ -108,7 +147,8 @@ class SeriesFold:
             tokens_per_round=mean,
             formula_at_tested=at_tested,
             formula_at_overlap=at_overlap,
-            n=self._n[:last],
+            n=Prefix(self._n, last),
             segment_starts=[start for start in self._starts if 1 < start <= last],
             tokens_segment_starts=[start for start in self._tokens_starts if 1 < start <= last],
+            longest=self._longest[last - 1] if last else 1,
         )

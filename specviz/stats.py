@@ -1,18 +1,20 @@
 """The fold from events to numbers: add events as they come, ask for the rates as of any round."""
 
+from array import array
 from bisect import bisect_right
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from specviz.events import Calibration, Emitted, End, Event, Header, Round, Settings
-from specviz.rates import PositionRate, Rates, measure
+from specviz.events import Calibration, End, Event, Header, Round, Settings, Token
+from specviz.rates import LiveRates, PositionRate, Rates, measure, with_medians
 from specviz.series import Series, SeriesFold
 from specviz.summary import Span, summarise
-from specviz.tally import TALLY_DTYPE, Tallies, inconsistency, tally
+from specviz.tally import Tallies, inconsistency, tally
+from specviz.totals import TallyTable
 
-__all__ = ["PositionRate", "Rates", "RunStats", "Series", "inconsistency"]
+__all__ = ["LiveRates", "PositionRate", "Rates", "RunStats", "Series", "inconsistency"]
 
 
 class RunStats:
@@ -26,8 +28,11 @@ class RunStats:
         self.header: Header | None = None
         self.calibration: Calibration | None = None
         self.end: End | None = None
-        self._rows: Tallies = np.zeros(64, TALLY_DTYPE)
-        self._emitted: list[Emitted] = []
+        self._table = TallyTable()
+        self._emitted = array("I")
+        self._tokens: list[Token] = []
+        self._token_places: dict[Token, int] = {}
+        self._measured: tuple[object, LiveRates] | None = None
         self._settings: list[Settings] = []
         self._starts: list[int] = []
         self._tokens_starts: list[int] = []
@@ -55,12 +60,17 @@ class RunStats:
     @property
     def tallies(self) -> Tallies:
         """What every round contributes, an entry a round."""
-        return self._rows[: self.rounds]
+        return self._table.rows
 
     def on_screen(self, last: int | None = None) -> Rates:
         """The rates of the segment round ``last`` belongs to, up to that round."""
         last = self._last(last)
         return self._measure(_begin(self._starts, last), last, _begin(self._tokens_starts, last))
+
+    def live(self, last: int | None = None) -> LiveRates:
+        """``on_screen`` without the medians: as cheap behind a million rounds as behind ten."""
+        last = self._last(last)
+        return self._measure_live(_begin(self._starts, last), last, _begin(self._tokens_starts, last))
 
     def whole(self, last: int | None = None) -> Rates:
         """The rates of the whole run up to round ``last``: all segments pooled, and every K."""
@@ -81,14 +91,14 @@ class RunStats:
 
     def verify_times(self, last: int | None = None) -> tuple[tuple[int, float], ...]:
         """(m, T_verify(m)) for every m there was, ascending."""
-        rows = self._rows[1 : self._last(last)]
+        rows = self.tallies[1 : self._last(last)]
         return tuple((int(k) + 1, float(np.median(rows["verify_ms"][rows["k"] == k]))) for k in np.unique(rows["k"]))
 
     def draft_time(self, last: int | None = None) -> float | None:
         """The median of draft_ms / K_r, in milliseconds, over the rounds of ``on_screen`` that drafted; None without
         one."""
         last = self._last(last)
-        rows = self._rows[_begin(self._starts, last) - 1 : last]
+        rows = self.tallies[_begin(self._starts, last) - 1 : last]
         rows = rows[rows["k"] > 0]
         return float(np.median(rows["draft_ms"] / rows["k"])) if len(rows) else None
 
@@ -98,7 +108,7 @@ class RunStats:
             Span(rates, self._settings[rates.first - 1], self._by_k(rates.first, rates.last))
             for rates in (self._measure(a, b, a) for a, b in _ranges(self._starts, 1, self.rounds))
         ]
-        return summarise(self.whole(), spans, self._emitted, self.header, self.end)
+        return summarise(self.whole(), spans, [self._tokens[i] for i in self._emitted], self.header, self.end)
 
     def _add_round(self, event: Round) -> None:
         counted = tally(event)
@@ -106,11 +116,9 @@ class RunStats:
         new_tokens_segment = event.settings != before
         new_segment = before is None or replace(event.settings, k=before.k) != before
         index = self.rounds
-        if index == len(self._rows):
-            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        self._rows[index] = counted
-        self._settings.append(event.settings)
-        self._emitted.extend(event.emitted)
+        self._table.add(counted)
+        self._settings.append(event.settings if before is None or new_tokens_segment else before)
+        self._emitted.extend(self._token_place(Token(e.id, e.bytes)) for e in event.emitted)
         if new_segment:
             self._starts.append(index + 1)
         if new_tokens_segment:
@@ -121,8 +129,22 @@ class RunStats:
         return [(self._settings[a - 1].k, self._measure(a, b, a)) for a, b in _ranges(self._tokens_starts, first, last)]
 
     def _measure(self, first: int, last: int, tokens_first: int) -> Rates:
+        return with_medians(self._measure_live(first, last, tokens_first), self._table.between(first, last))
+
+    def _measure_live(self, first: int, last: int, tokens_first: int) -> LiveRates:
         settings = self.settings(last)
-        return measure(self._rows[first - 1 : last], first, tokens_first, settings, self._calibration_of(settings))
+        calibration = self._calibration_of(settings)
+        asked = first, last, tokens_first, calibration
+        if self._measured is None or self._measured[0] != asked:
+            part, spans = self._table.between(first, last), self._table.between(tokens_first, last)
+            self._measured = asked, measure(part, spans, settings, calibration)
+        return self._measured[1]
+
+    def _token_place(self, token: Token) -> int:
+        place = self._token_places.setdefault(token, len(self._tokens))
+        if place == len(self._tokens):
+            self._tokens.append(token)
+        return place
 
     def _calibration_of(self, settings: Settings | None) -> Calibration | None:
         """The calibration, less the step of the drafter it was made with where another one is at work."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from specviz.events import Emitted, End, Header, Settings
+from specviz.events import End, Header, Settings, Token
 from specviz.rates import Rates
 from specviz.tokens import emitted_text
 
@@ -18,7 +18,7 @@ class Span(NamedTuple):
 
 
 def summarise(
-    whole: Rates, spans: Sequence[Span], emitted: Sequence[Emitted], header: Header | None, end: End | None
+    whole: Rates, spans: Sequence[Span], emitted: Sequence[Token], header: Header | None, end: End | None
 ) -> dict[str, Any]:
     config = dict(header.config) if header else {}
     return {

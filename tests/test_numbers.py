@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from specviz import rules
 from specviz.dependence import dependence
-from specviz.drafted_tokens import drafted_rows, overlap_histogram, rejected_ids
+from specviz.drafted_table import DraftedTable
+from specviz.drafted_tokens import drafted_rows, first_rows, overlap_histogram, rejected_ids
 from specviz.events import Calibration, Settings, Top
 from specviz.peer_rates import peer_rates
 from specviz.recorder import Recorder
@@ -179,14 +180,14 @@ def test_a_long_trace_is_read_in_a_blink() -> None:
     shapes = [make_round(accepting(n, 8), settings=Settings(k=8)) for n in range(9)]
     rounds = [replace(shapes[i * 5 % 9], index=i + 1) for i in range(5000)]
     stats = fold(rounds, Calibration(10.0, 2.0, 4))
-    rates = stats.on_screen()
+    drafts, rates = DraftedTable.of(rounds), stats.on_screen()
     views: list[Callable[[], object]] = [
         lambda: peer_rates(rates),
-        lambda: dependence(rounds, rates),
+        lambda: dependence(stats.tallies, rates),
         lambda: speed_view(stats),
-        lambda: drafted_rows(rounds),
-        lambda: rejected_ids(rounds),
-        lambda: overlap_histogram(rounds),
+        lambda: first_rows(drafts, "ratio", 500),
+        lambda: rejected_ids(drafts),
+        lambda: overlap_histogram(drafts),
     ]
     for view in views:
         assert min(_seconds(view) for _ in range(3)) < 0.060

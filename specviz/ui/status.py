@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from specviz.events import End, Progress, Settings, Stage
-from specviz.stats import Rates
+from specviz.stats import LiveRates
 from specviz.tokens import clip, width
 from specviz.ui.literal import literal
 from specviz.ui.widgets.sentences import ENDS
@@ -74,7 +74,7 @@ def short_error(value: float | None) -> str:
     return f"±{text[1:] if text.startswith('0') else text}"
 
 
-def warnings(rates: Rates) -> list[Field]:
+def warnings(rates: LiveRates) -> list[Field]:
     """What must not be missed: a run slower than without drafting, and numbers that contradict the rule."""
     fields = []
     if rates.agreement_z is not None and abs(rates.agreement_z) > 4:
@@ -88,7 +88,7 @@ def warnings(rates: Rates) -> list[Field]:
     return fields
 
 
-def rate_fields(rates: Rates) -> list[Field]:
+def rate_fields(rates: LiveRates) -> list[Field]:
     """The second line: the rates of the current segment, each under its own name."""
     tested = f"α tested {rate(rates.alpha_tested)}"
     overlap = f"overlap {rate(rates.alpha_overlap)}"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from specviz.drafted_table import DraftedTable
 from specviz.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
 from specviz.rounds import Rounds
-from specviz.stats import Rates, RunStats, Series
+from specviz.stats import LiveRates, RunStats, Series
 from specviz.ui.phases import Reveal, focus, phases, stage
 from specviz.ui.widgets.sentences import default_row
 
@@ -117,8 +117,8 @@ class Timeline:
         return self.shown - (self.reveal is not None)
 
     @property
-    def rates(self) -> Rates:
-        return self.stats.on_screen(self.settled)
+    def rates(self) -> LiveRates:
+        return self.stats.live(self.settled)
 
     @property
     def series(self) -> Series:

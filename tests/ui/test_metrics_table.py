@@ -4,7 +4,7 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.drafted_table import DraftedTable
-from specviz.drafted_tokens import drafted_rows, first_rows, rejected_ids
+from specviz.drafted_tokens import dearest, drafted_rows, first_rows, rejected_ids
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.widgets.metrics_table import (
     LIMIT,
@@ -53,7 +53,7 @@ def test_a_line_holds_the_whole_test() -> None:
 
 def test_ids_rejected_most_often_lead_to_their_dearest_rejection() -> None:
     rounds = small().rounds
-    table = id_listing(rejected_ids(rounds), 117, UNICODE)
+    table = id_listing(rejected_ids(rounds), dearest(rounds), 117, UNICODE)
     assert [line.split() for line in texts(table.lines)] == [
         ["1", "␣a", "2", "4", "5", "2.75"],
         ["2", "␣cat", "1", "4", "7", "1.50"],
@@ -80,7 +80,7 @@ def test_a_row_without_the_number_is_left_out() -> None:
 
 def test_nothing_drafted_is_no_row() -> None:
     assert drafted_listing([], "ratio", 77, UNICODE).words.startswith("no drafted tokens")
-    assert id_listing([], 77, UNICODE).words.startswith("no rejected ids")
+    assert id_listing([], {}, 77, UNICODE).words.startswith("no rejected ids")
 
 
 @pytest.mark.parametrize("cells", [77, 117, 197])
@@ -88,7 +88,7 @@ def test_nothing_drafted_is_no_row() -> None:
 def test_columns_stand_below_their_heads_and_fit(order: Order, cells: int) -> None:
     for glyphs in (UNICODE, ASCII):
         if order == "ids":
-            table = id_listing(rejected_ids(small().rounds), cells, glyphs)
+            table = id_listing(rejected_ids(ROWS), dearest(ROWS), cells, glyphs)
         else:
             table = drafted_listing(ROWS, order, cells, glyphs)
         head = "".join(text for text, _ in table.head)
@@ -106,7 +106,7 @@ def test_hostile_tokens_are_safe_cells_that_move_nothing(ascii: bool) -> None:
     glyphs = ASCII if ascii else UNICODE
     for table in (
         drafted_listing(rounds, "lost", 77, glyphs),
-        id_listing(rejected_ids(rounds), 77, glyphs),
+        id_listing(rejected_ids(rounds), dearest(rounds), 77, glyphs),
     ):
         assert len(table.lines) == len(NASTY)
         for line in texts(table.lines):

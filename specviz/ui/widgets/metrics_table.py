@@ -1,6 +1,6 @@
 """Drafted tokens in an order, and ids by how often they were rejected, as the lines of a table. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -69,7 +69,7 @@ def _drafted_line(row: DraftedRow, order: Order, token: int, verdict: int, glyph
     ]
 
 
-def id_listing(ids: Sequence[RejectedId], cells: int, glyphs: Glyphs) -> Listing:
+def id_listing(ids: Sequence[RejectedId], places: Mapping[int, Place], cells: int, glyphs: Glyphs) -> Listing:
     """A row an id; each leads to its most costly rejection."""
     shown = ids[:LIMIT]
     token = _token_cells(cells, _IDS)
@@ -86,7 +86,7 @@ def id_listing(ids: Sequence[RejectedId], cells: int, glyphs: Glyphs) -> Listing
             ]
             for each in shown
         ],
-        places=[each.dearest for each in shown],
+        places=[places[each.id] for each in shown],
         words=f"{_part(len(shown), len(ids))} rejected ids; lost: expected tokens all its rejections cost",
     )
 

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import DataTable, Static
 
-from specviz.drafted_tokens import rejected_ids
+from specviz.drafted_tokens import dearest, rejected_ids
 from specviz.ui.glyphs import SIGNS, glyphs
 from specviz.ui.literal import in_ascii
 from specviz.ui.widgets.drawing import Part
@@ -150,7 +150,7 @@ class TokensTab(Vertical):
         self._filled = wanted
         drafts = self._scope.drafts
         if self._order == "ids":
-            listing = id_listing(rejected_ids(drafts), width, self._glyphs)
+            listing = id_listing(rejected_ids(drafts), dearest(drafts), width, self._glyphs)
         else:
             listing = drafted_listing(drafts, self._order, width, self._glyphs)
         self.table.fill(listing, width, stay=stay)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from textual_plotext import Plot
 
-from specviz.stats import Rates
+from specviz.stats import LiveRates
 from specviz.ui.glyphs import Glyphs, panel_css
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, round_ticks
 from specviz.ui.widgets.drawing import Part
@@ -140,7 +140,7 @@ class AlphaPlot(RoundsPlot):
     """
     )
 
-    def _title(self, rates: Rates) -> tuple[str, int]:
+    def _title(self, rates: LiveRates) -> tuple[str, int]:
         none = self._glyphs.none
         tested, overlap = prob(rates.alpha_tested, none=none), prob(rates.alpha_overlap, none=none)
         return f"{self._glyphs.alpha}  tested {tested}   overlap {overlap}", rates.first
@@ -209,7 +209,7 @@ class TokensPlot(RoundsPlot):
     """
     )
 
-    def _title(self, rates: Rates) -> tuple[str, int]:
+    def _title(self, rates: LiveRates) -> tuple[str, int]:
         none = self._glyphs.none
         formulas = f"{fixed(rates.formula_at_tested, 2, none)}|{fixed(rates.formula_at_overlap, 2, none)}"
         measured = fixed(rates.tokens_per_round, 2, none)
@@ -230,7 +230,7 @@ class TokensPlot(RoundsPlot):
         return len(str(self._high()))
 
     def _high(self) -> int:
-        longest = max(self._series.n, default=1) if self._series else 1
+        longest = self._series.longest if self._series else 1
         return max(2, longest, self._depth(self._rates) + 1)
 
     def _drawable(self) -> bool:

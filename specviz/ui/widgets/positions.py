@@ -7,7 +7,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from specviz.stats import PositionRate, Rates
+from specviz.stats import PositionRate, LiveRates
 from specviz.ui.glyphs import Glyphs, glyphs, panel_css
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.drawing import Part, bar, fit, strip_of
@@ -17,7 +17,7 @@ _PROB = 4
 _LEAST_BAR, _MOST_BAR = 3, 16
 
 
-def lines_of(rates: Rates, rows: int, width: int, glyphs: Glyphs) -> list[list[Part]]:
+def lines_of(rates: LiveRates, rows: int, width: int, glyphs: Glyphs) -> list[list[Part]]:
     """Header and ``rows`` rows in named styles; bars go where there is no room, then the counts."""
     counts = max([3, *(len(_counts(r.reached, r.drafted)) for r in rates.per_position)])
     index = len(str(max(1, rows)))
@@ -73,13 +73,13 @@ class PositionsPanel(Bordered, ScrollView, can_focus=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, classes=classes)
         self._glyphs = glyphs(ascii)
-        self._rates: Rates | None = None
+        self._rates: LiveRates | None = None
         self._depth = 0
         self._strips: tuple[int, list[Strip]] | None = None
         self.set_class(ascii, "-ascii")
         self.entitle("acceptance by position")
 
-    def show(self, rates: Rates) -> None:
+    def show(self, rates: LiveRates) -> None:
         if self._rates is not None and rates.per_position == self._rates.per_position:
             return
         self._rates = rates

@@ -6,7 +6,7 @@ from typing import ClassVar
 from rich.style import Style
 from textual.strip import Strip
 
-from specviz.stats import Rates, Series
+from specviz.stats import LiveRates, Series
 from specviz.ui.glyphs import glyphs
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, defined
@@ -31,13 +31,13 @@ class RoundsPlot(Bordered):
         super().__init__(id=id, classes=classes)
         self._glyphs = glyphs(ascii)
         self._series: Series | None = None
-        self._rates: Rates | None = None
+        self._rates: LiveRates | None = None
         self._shown = 0
         self._strips: list[Strip] | None = None
         self._drawn_size = (0, 0)
         self.set_class(ascii, "-ascii")
 
-    def show(self, series: Series, rates: Rates, *, shown: int) -> None:
+    def show(self, series: Series, rates: LiveRates, *, shown: int) -> None:
         """Show the values up to round ``shown``; the title names the numbers of ``rates``."""
         title, first = self._title(rates)
         self.entitle(title, f"since round {first}" if first > 1 else "")
@@ -82,7 +82,7 @@ class RoundsPlot(Bordered):
     def _rounds(self) -> int:
         return max(LEAST_ROUNDS, self._shown)
 
-    def _depth(self, rates: Rates | None) -> int:
+    def _depth(self, rates: LiveRates | None) -> int:
         return len(rates.per_position) if rates else 0
 
     def _line(
@@ -101,7 +101,7 @@ class RoundsPlot(Bordered):
             return Layer(style, self._glyphs.point, grid.marks(self._upto(values), starts, columns))
         return Layer(style, "braille", grid.blobs(self._upto(values), starts, columns), fine=True)
 
-    def _title(self, rates: Rates) -> tuple[str, int]:
+    def _title(self, rates: LiveRates) -> tuple[str, int]:
         """The numbers, and the first round they count."""
         raise NotImplementedError
 
