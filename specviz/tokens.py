@@ -102,6 +102,11 @@ class TextDecoder:
         """The safe characters that became complete with this token: possibly none."""
         return self._cleaner.clean(self._decoder.decode(data), final=False)
 
+    @property
+    def pending(self) -> bytes:
+        """The beginning of a character that is still to be completed."""
+        return self._decoder.getstate()[0]
+
     def finish(self) -> str:
         """What was still withheld: one replacement sign for a cut character. The decoder starts afresh."""
         rest = self._cleaner.clean(self._decoder.decode(b"", final=True))

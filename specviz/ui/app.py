@@ -35,7 +35,7 @@ QUIT_WAIT = 0.3
 FLOODED = 0.195
 SMOOTH = 1 / 30
 """Least seconds between two paints while rounds pour in, and else: the decoder shares the interpreter with us."""
-FOLDING = 0.04
+FOLDING = 0.02
 BREATH = 0.005
 BATCH = 50
 """Seconds of folding events in one go, seconds for keys in between, events between two looks at the clock."""

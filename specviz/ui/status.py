@@ -136,6 +136,8 @@ class RunView:
     """(phase shown, phases of the round), 1-based; None where the round is shown whole."""
     hits: tuple[str, ...] = ()
     """The breakpoints that the round shown hits, in words."""
+    expected: int | None = None
+    """How many rounds a recorded run seems to have, while it is still being read."""
 
 
 def run_fields(view: RunView) -> list[Field]:
@@ -206,6 +208,9 @@ def state(view: RunView) -> list[Field]:
     else:
         word = "PAUSED"
     fields = [Field((word,), 0, tone, right=True)]
+    if view.expected is not None:
+        read = f"reading {view.total:,} of {view.expected:,}"
+        fields.insert(0, Field((read, f"reading {100 * view.total // max(1, view.expected)} %"), 0, "accent", right=True))
     if view.hits:
         said = literal(", ".join(view.hits))
         fields.insert(0, Field((f"break: {said}", f"break: {clip(said, 24)}", f"break: {clip(said, 12)}"), 1, "accent"))

@@ -41,6 +41,7 @@ class Timeline:
         self.rounds = Rounds()
         self.drafts = DraftedTable()
         self.counts: list[int] = []
+        self._new: list[Round] = []
         self.end: End | None = None
         self.failed: Failed | None = None
         self.stats = RunStats()
@@ -80,9 +81,15 @@ class Timeline:
         self.rounds.append(round)
         self.drafts.add(round)
         self.counts.append(len(round.emitted))
+        self._new.append(round)
         self.max_k = max(self.max_k, round.k, round.settings.k)
         if follows:
             self.show(self.total)
+
+    def take_new(self) -> list[Round]:
+        """The rounds that came since this was last asked."""
+        new, self._new = self._new, []
+        return new
 
     @property
     def total(self) -> int:

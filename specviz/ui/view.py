@@ -40,6 +40,7 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
         draft_dtype=known("draft_dtype"),
         phase=(timeline.phase[0] + 1, timeline.phase[1]) if timeline.reveal else None,
         hits=transport.watch.hit(timeline.shown),
+        expected=timeline.expected,
     )
 
 

@@ -58,7 +58,6 @@ class MainScreen(PanelActions):
         self.prompt_name = Aside()
         self.key_bar = KeyBar(id="keys", ascii=ascii)
         self._run_id = 0
-        self._appended = 0
         self._finished = False
         self._told: set[str] = set()
         self._failed: Failed | None = None
@@ -137,11 +136,11 @@ class MainScreen(PanelActions):
             return
         if self._run_id != self.transport.run_id:
             self._run_id = self.transport.run_id
-            self._appended, self._finished = 0, False
-            self.text.start(timeline.header.prompt, frozenset(timeline.header.config.get("special_ids", ())))
-        for round in timeline.rounds[self._appended :]:
+            self._finished = False
+            special_ids = frozenset(timeline.header.config.get("special_ids", ()))
+            self.text.start(timeline.header.prompt, special_ids, timeline.rounds)
+        for round in timeline.take_new():
             self.text.append(round)
-        self._appended = timeline.total
         if timeline.end is not None and not self._finished:
             self._finished = True
             self.text.finish(timeline.end)

@@ -1,36 +1,52 @@
 """The text of a run as wrapped lines: what was emitted, and the round being looked at with its ghosts."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from specviz.events import Emitted, Prompt, Round, Token
+from specviz.events import Emitted, Origin, Prompt, Round, Token
+from specviz.rounds import Rounds
 from specviz.tokens import TextDecoder, visible
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Reveal, mark_of, stage
-from specviz.ui.widgets.flow import Flow, Line, Place, Span
+from specviz.ui.widgets.flow import Flow, Line, Span
+from specviz.ui.widgets.pages import PAGE, LaidOut, Layout, Page
 
 _LOST = "\ufffd"
-_LONGEST_CHARACTER = 4
-"""Bytes of UTF-8."""
 _LAYOUTS = 2
 """Widths remembered: a panel that comes and goes changes the width of the text back and forth."""
 
 
-class _Layout(NamedTuple):
-    """The lines of everything, and where each round ends in them; ``places[0]``: behind the prompt."""
+class _Told(NamedTuple):
+    """What a round put into the text: its pieces, K_r, the origin of its last token ("": it is cut), which of its
+    tokens are special, and the beginning of a character that it leaves open."""
 
-    flow: Flow
-    places: list[Place]
+    pieces: tuple[str, ...]
+    k: int
+    last: Origin | Literal[""]
+    special: tuple[int, ...]
+    pending: bytes
+
+    def kind(self, at: int) -> str:
+        return self.last if self.last and at == len(self.pieces) - 1 else "accepted"
 
 
 class Story:
-    """Prompt and rounds laid out once; any round can then be looked at by laying out that round alone.
+    """Prompt and rounds laid out page by page; a round is then looked at by laying out that round alone.
 
     A mark stands for a token's leading space, or before a token that has none. Emitted text is decoded as one
-    stream, so a character split over tokens appears with the token that completes it.
+    stream, so a character split over tokens appears with the token that completes it. Of a round its text is kept;
+    ``rounds`` is where the round itself is had again, the story's own where none is given.
     """
 
-    def __init__(self, prompt: Prompt, special_ids: frozenset[int], glyphs: Glyphs, width: int) -> None:
+    def __init__(
+        self,
+        prompt: Prompt,
+        special_ids: frozenset[int],
+        glyphs: Glyphs,
+        width: int,
+        rounds: Rounds | None = None,
+    ) -> None:
         self._prompt = prompt
         self._special_ids = special_ids
         self._glyphs = glyphs
@@ -39,46 +55,62 @@ class Story:
         self._prompt_pieces = [self._decode(token) for token in prompt.tokens] or [
             self._decoder.feed(prompt.text.encode())
         ]
-        self._pieces: list[list[str]] = []
-        self.rounds: list[Round] = []
-        self._layouts: dict[int, _Layout] = {}
+        self._pending = self._decoder.pending
+        self._own = rounds is None
+        self.rounds = Rounds() if rounds is None else rounds
+        self._told: list[_Told] = []
+        self._same: dict[str, str] = {}
+        self._pages = [Page(0)]
+        self._layouts: dict[int, Layout] = {}
+        self.shown = self._base = 0
         self.wrap(width)
 
     def wrap(self, width: int) -> None:
-        """Lay everything out for ``width`` cells, or go back to how it was laid out when they were as many."""
-        self._layout = self._layouts.pop(width) if width in self._layouts else self._begin(width)
+        """Lay the text out for ``width`` cells, or go back to how it was laid out when they were as many."""
+        width = max(1, width)
+        known = width in self._layouts
+        self._layout = self._layouts.pop(width) if known else Layout(width, self._pages, self._lay)
         self._layouts[width] = self._layout
         if len(self._layouts) > _LAYOUTS:
             del self._layouts[next(iter(self._layouts))]
-        done = len(self._layout.places) - 1
-        for round, pieces in zip(self.rounds[done:], self._pieces[done:], strict=True):
-            self._commit(round, pieces)
         self.look(0, None)
-
-    def _begin(self, width: int) -> _Layout:
-        flow = Flow(width)
-        for token, piece in zip(self._prompt.tokens or (None,), self._prompt_pieces, strict=True):
-            special = token is not None and token.id in self._special_ids
-            flow.add(piece, Span("", 0, "prompt", 0, 0, "special" if special else "text"))
-        return _Layout(flow, [flow.place()])
 
     @property
     def width(self) -> int:
-        return self._layout.flow.width
+        return self._layout.width
 
     def append(self, round: Round) -> None:
-        pieces = [self._decode(token) for token in round.emitted]
-        self.rounds.append(round)
-        self._pieces.append(pieces)
-        self._commit(round, pieces)
+        pieces = tuple([self._same.setdefault(piece, piece) for piece in map(self._decode, round.emitted)])
+        special = tuple(at for at, token in enumerate(round.emitted) if token.id in self._special_ids)
+        last: Origin | Literal[""] = "" if round.cut else round.emitted[-1].origin
+        if self._own:
+            self.rounds.append(round)
+        self._turn_page(round.n_accepted, pieces)
+        self._told.append(_Told(pieces, round.k, last, special, self._decoder.pending))
+        page = self._pages[-1]
+        page.rounds += 1
+        page.tokens += len(pieces)
+        page.cells += sum(map(len, pieces)) + 1
+        page.breaks += sum(piece.count("\n") for piece in pieces)
+
+    def _turn_page(self, accepted: int, pieces: Sequence[str]) -> None:
+        """Begin a page where this one is long and its last line ends anyway, or a marked word can begin a line."""
+        tokens = self._pages[-1].tokens
+        if tokens < PAGE:
+            return
+        ended = self._told[-1].pieces[-1:]
+        fits = (ended and ended[0].endswith("\n")) or (not accepted and pieces and pieces[0].startswith(" "))
+        if fits or tokens >= 2 * PAGE:
+            self._pages.append(Page(len(self._told)))
 
     def finish(self) -> None:
         """No more tokens come: a character still incomplete is shown as lost."""
         rest = self._decoder.finish()
         if not rest:
             return
-        if self.rounds and self.rounds[-1].emitted:
-            self._pieces[-1][-1] += rest
+        if self._told and self._told[-1].pieces:
+            told = self._told[-1]
+            self._told[-1] = told._replace(pieces=(*told.pieces[:-1], told.pieces[-1] + rest))
         else:
             self._prompt_pieces[-1] += rest
         width = self.width
@@ -90,15 +122,28 @@ class Story:
 
         Returns the first line that may have changed.
         """
-        before = getattr(self, "_base", 0)
-        shown = max(0, min(shown, len(self.rounds)))
-        self.shown = shown
-        start = self._layout.places[max(0, shown - 1)]
-        self._tail = Flow(self.width, start)
-        self._base = start.lines
+        before = self._base
+        self.shown = shown = max(0, min(shown, len(self._told)))
+        number = bisect_right(self._pages, shown - 1, key=lambda page: page.first) - 1 if shown else 0
+        moved = self._layout.settle(number - 1, number - 1)
+        place = max(0, shown - 1 - self._pages[number].first)
+        self._start = number, self._layout.page(number).places[place]
+        self._base = self._layout.base(number) + self._start[1].lines
+        self._tail = Flow(self.width, self._start[1])
         if shown:
-            self._tell(self.rounds[shown - 1], self._pieces[shown - 1], row, reveal)
-        return min(before, self._base)
+            self._tell(self.rounds[shown - 1], self._told[shown - 1], row, reveal)
+        return 0 if moved else min(before, self._base)
+
+    def settle(self, top: int, bottom: int) -> int:
+        """Know how many lines the pages have that lie between two lines, and one before. Returns how many lines the
+        text at ``bottom`` has moved down for that."""
+        current = self._start[0]
+        last = min(self._layout.at(bottom), current)
+        base = self._layout.base(last)
+        if not self._layout.settle(self._layout.at(top) - 1, min(last, current - 1)):
+            return 0
+        self._base = self._layout.base(current) + self._start[1].lines
+        return self._layout.base(last) - base
 
     @property
     def count(self) -> int:
@@ -109,7 +154,8 @@ class Story:
         if y < 0 or y >= self.count:
             return ()
         if y < self._base:
-            return self._layout.flow.lines[y]
+            number = min(self._layout.at(y), self._start[0])
+            return self._layout.page(number).line(y - self._layout.base(number))
         y -= self._base
         return self._tail.lines[y] if y < len(self._tail.lines) else self._tail.open
 
@@ -128,21 +174,38 @@ class Story:
         text = self._decoder.feed(token.bytes)
         return text if text or token.bytes else f"[{token.id}]" if token.id in self._special_ids else ""
 
-    def _commit(self, round: Round, pieces: Sequence[str]) -> None:
-        for row, (token, piece) in enumerate(zip(round.emitted, pieces, strict=True)):
-            self._emitted(self._layout.flow, round, row, token, piece, "")
-        self._layout.places.append(self._layout.flow.place())
+    def _lay(self, page: Page, laid: LaidOut) -> None:
+        if not laid.places:
+            if page.first == 0:
+                self._lay_prompt(laid.flow)
+            laid.places.append(laid.flow.place())
+        begun = page.first + len(laid.places) - 1
+        for index, told in enumerate(self._told[begun : page.first + page.rounds], start=begun + 1):
+            for at in range(len(told.pieces)):
+                self._emitted(laid.flow, index, told, at, "")
+            laid.places.append(laid.flow.place())
 
-    def _tell(self, round: Round, pieces: Sequence[str], cursor: int | None, reveal: Reveal | None) -> None:
+    def _lay_prompt(self, flow: Flow) -> None:
+        for token, piece in zip(self._prompt.tokens or (None,), self._prompt_pieces, strict=True):
+            special = token is not None and token.id in self._special_ids
+            flow.add(piece, Span("", 0, "prompt", 0, 0, "special" if special else "text"))
+
+    def _tell(self, round: Round, told: _Told, cursor: int | None, reveal: Reveal | None) -> None:
         """The round looked at: accepted tokens, ghosts, the last token."""
-        told = round.n_accepted if reveal is None or reveal.last else reveal.decided
-        accepted = min(told, round.n_accepted, len(round.emitted))
-        for row in range(accepted):
-            self._emitted(self._tail, round, row, round.emitted[row], pieces[row], self._newline, cursor)
+        known = round.n_accepted if reveal is None or reveal.last else reveal.decided
+        accepted = min(known, round.n_accepted, len(round.emitted))
+        for at in range(accepted):
+            self._pointed(round, told, at, cursor)
         self._ghosts(round, accepted, reveal)
         if not round.cut and (reveal is None or reveal.last):
-            row = round.n_accepted
-            self._emitted(self._tail, round, row, round.emitted[row], pieces[row], self._newline, cursor)
+            self._pointed(round, told, round.n_accepted, cursor)
+
+    def _pointed(self, round: Round, told: _Told, at: int, cursor: int | None) -> None:
+        """A token of the round looked at; without a cell to put the cursor on, its bytes stand for it."""
+        if not told.pieces[at] and cursor == (at if told.kind(at) == "accepted" else round.k):
+            shown = visible(round.emitted[at].bytes, ascii=self._glyphs.ascii)
+            told = told._replace(pieces=(*told.pieces[:at], shown, *told.pieces[at + 1 :]))
+        self._emitted(self._tail, self.shown, told, at, self._newline)
 
     def _ghosts(self, round: Round, accepted: int, reveal: Reveal | None) -> None:
         """Drafted tokens that are not in the text, decoded as if the text went on with them."""
@@ -160,30 +223,20 @@ class Story:
             if not text or _LOST in text:
                 text = visible(drafted.bytes, ascii=self._glyphs.ascii)
             kind = drafted.verdict if known == "decided" else WAITING
-            self._marked(self._tail, text, Span("", 0, kind, round.index, row, "ghost"), "")
+            self._marked(self._tail, text, Span("", 0, kind, self.shown, row, "ghost"), "")
 
     def _text_before(self, accepted: Sequence[Emitted]) -> bytes:
-        """The last bytes of the text up to and with ``accepted``: enough to hold the beginning of a character."""
-        data = b"".join(token.bytes for token in accepted)
-        at = self.shown - 1
-        while at and len(data) < _LONGEST_CHARACTER:
-            at -= 1
-            data = b"".join(token.bytes for token in self.rounds[at].emitted) + data
-        return data[-_LONGEST_CHARACTER:]
+        """The end of the text up to and with ``accepted``, as far as it may hold the beginning of a character."""
+        pending = self._told[self.shown - 2].pending if self.shown > 1 else self._pending
+        return pending + b"".join(token.bytes for token in accepted)
 
-    def _emitted(
-        self, flow: Flow, round: Round, at: int, token: Emitted, text: str, newline: str, cursor: int | None = None
-    ) -> None:
-        last = token.origin != "accepted"
-        row = round.k if last else at
-        if row == cursor and not text:
-            text = visible(token.bytes, ascii=self._glyphs.ascii)
-        role = "special" if token.id in self._special_ids else "text"
-        like = Span("", 0, token.origin, round.index, row, role)
-        if last:
-            self._marked(flow, text, like, newline)
+    def _emitted(self, flow: Flow, index: int, told: _Told, at: int, newline: str) -> None:
+        kind = told.kind(at)
+        role = "special" if at in told.special else "text"
+        if kind == "accepted":
+            flow.add(told.pieces[at], Span("", 0, kind, index, at, role), newline_sign=newline)
         else:
-            flow.add(text, like, newline_sign=newline)
+            self._marked(flow, told.pieces[at], Span("", 0, kind, index, told.k, role), newline)
 
     def _marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
         spaced = text.startswith(" ")

@@ -11,6 +11,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from specviz.events import End, Prompt, Round
+from specviz.rounds import Rounds
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
 from specviz.ui.phases import WAITING, Reveal, partial
 from specviz.ui.widgets.bordered import Bordered
@@ -63,11 +64,14 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         self.set_class(ascii, "-ascii")
         self.entitle("Text")
 
-    def start(self, prompt: Prompt, special_ids: frozenset[int] = frozenset()) -> None:
-        """Begin a run: forget what was shown, show the prompt."""
+    def start(
+        self, prompt: Prompt, special_ids: frozenset[int] = frozenset(), rounds: Rounds | None = None
+    ) -> None:
+        """Begin a run: forget what was shown, show the prompt. ``rounds``: where the run's rounds are kept; without it
+        they are kept here."""
         self._end = None
         self._row = self._reveal = None
-        self._story = Story(prompt, special_ids, self._glyphs, self._width)
+        self._story = Story(prompt, special_ids, self._glyphs, self._width, rounds)
         self._update(0, following=True)
 
     def append(self, round: Round) -> None:
@@ -119,7 +123,22 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         if not self._placing and self._height == self._laid_out_height:
+            self._settle()
             self._following = self.scroll_offset.y >= self._story.count - self._height
+
+    def _settle(self) -> None:
+        """Lay out what has come into view; where it has other lines than was thought, keep it where it is."""
+        top = self.scroll_offset.y
+        moved = self._story.settle(top - self._height, top + self._height)
+        if moved:
+            self._set_scrolled_height(self._story.count)
+            self._place(top + moved)
+            self.refresh()
+
+    def _place(self, y: int) -> None:
+        self._placing = True
+        self.scroll_to(y=y, animate=False, immediate=True, force=True)
+        self._placing = False
 
     def _update(self, first: int, *, following: bool) -> None:
         story = self._story
@@ -150,9 +169,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
             y = max(min(y, cursor[0]), cursor[0] - height + 1)
         self._following = True
         if y != self.scroll_offset.y:
-            self._placing = True
-            self.scroll_to(y=y, animate=False, immediate=True, force=True)
-            self._placing = False
+            self._place(y)
 
     def on_resize(self) -> None:
         self._laid_out_height = self._height

@@ -1,0 +1,103 @@
+"""A long text in pages that are laid out one by one, each when it is looked at.
+
+A page begins on a line of its own, so that its layout depends on nothing before it; where it begins is chosen so that
+hardly any line ends early for it. How many lines a page has that was not laid out yet is estimated from its length.
+"""
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from specviz.ui.widgets.flow import Flow, Line, Place
+
+PAGE = 2048
+"""Tokens from which a page may end; with twice as many it does."""
+LAID_OUT = 6
+"""Pages of a width that are kept laid out."""
+_LOST = 1.05
+"""How many times the cells of a text the cells of its lines are, for they break at words."""
+
+
+@dataclass(slots=True)
+class Page:
+    """The rounds from ``first`` (0-based) on: so many of them, their tokens, cells and line breaks."""
+
+    first: int
+    rounds: int = 0
+    tokens: int = 0
+    cells: int = 0
+    breaks: int = 0
+
+    def lines(self, width: int) -> int:
+        """About how many lines it takes."""
+        return max(1, self.breaks + round(self.cells * _LOST / width))
+
+
+@dataclass(slots=True)
+class LaidOut:
+    """The lines of a page so far; ``places[i]``: where its round i begins, the last one: where the next would."""
+
+    flow: Flow
+    places: list[Place]
+
+    @property
+    def lines(self) -> int:
+        return len(self.flow.lines) + bool(self.flow.open)
+
+    def line(self, y: int) -> Line:
+        lines = self.flow.lines
+        return lines[y] if y < len(lines) else self.flow.open if y == len(lines) else ()
+
+
+Lay = Callable[[Page, LaidOut], None]
+"""Add to a page, begun or not, the rounds it lacks."""
+
+
+@dataclass(slots=True)
+class Layout:
+    """The pages in lines of at most ``width`` cells."""
+
+    width: int
+    pages: list[Page]
+    lay: Lay
+    _known: dict[int, int] = field(default_factory=dict)
+    _laid: OrderedDict[int, LaidOut] = field(default_factory=OrderedDict)
+    _bases: list[int] = field(default_factory=list)
+
+    def page(self, number: int) -> LaidOut:
+        """A page, laid out as far as it goes."""
+        laid = self._laid.get(number)
+        if laid is None:
+            laid = self._laid[number] = LaidOut(Flow(self.width), [])
+            if len(self._laid) > LAID_OUT:
+                self._laid.popitem(last=False)
+        self._laid.move_to_end(number)
+        if len(laid.places) <= self.pages[number].rounds:
+            self.lay(self.pages[number], laid)
+        return laid
+
+    def settle(self, first: int, last: int) -> bool:
+        """Lay out pages that are whole, which says how many lines they have; whether that was another number."""
+        changed = False
+        for number in range(max(0, first), min(last, len(self.pages) - 2) + 1):
+            if number not in self._known:
+                self._known[number] = lines = self.page(number).lines
+                changed |= lines != self.pages[number].lines(self.width)
+        if changed:
+            self._bases.clear()
+        return changed
+
+    def base(self, number: int) -> int:
+        """The first line of a page."""
+        if len(self._bases) != len(self.pages):
+            closed = range(len(self.pages) - 1)
+            counts = (self._known.get(n) or self.pages[n].lines(self.width) for n in closed)
+            self._bases = list(accumulate(counts, initial=0))
+        return self._bases[number]
+
+    def at(self, y: int) -> int:
+        """The page that line ``y`` is on."""
+        self.base(0)
+        return max(0, bisect_right(self._bases, y) - 1)
