@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from specviz.drafted_table import REJECTED, VERDICTS, DraftedTable, tokens_lost
 from specviz.events import Round, Verdict
 
-__all__ = ["DraftedRow", "Drafts", "RejectedId", "dearest", "drafted_rows", "overlap_histogram", "rejected_ids", "tokens_lost"]
+__all__ = [
+    "DraftedRow",
+    "Drafts",
+    "RejectedId",
+    "dearest",
+    "drafted_rows",
+    "overlap_histogram",
+    "rejected_ids",
+    "tokens_lost",
+]
 
 Drafts = DraftedTable | Iterable[Round]
 Rank = Literal["ratio", "lost", "overlap"]
@@ -39,8 +48,7 @@ class DraftedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedId:
-    """An id that was rejected: how often drafted, tested and rejected; ``lost``: tokens, over all its rejections.
-"""
+    """An id that was rejected: how often drafted, tested and rejected; ``lost``: tokens, over all its rejections."""
 
     id: int
     bytes: bytes

@@ -127,7 +127,8 @@ def _whole(record: Any) -> Round:
         for d in record.drafted
     ]
     emitted = [
-        _make_emitted(e.id, hex_bytes(e.bytes), *_emitted_numbers(e), _top(e.p_top), _raw(e.raw)) for e in record.emitted
+        _make_emitted(e.id, hex_bytes(e.bytes), *_emitted_numbers(e), _top(e.p_top), _raw(e.raw))
+        for e in record.emitted
     ]
     return _round(record, drafted, emitted)
 

@@ -155,9 +155,7 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
         accepted_over_drafted=_ratio(accepted, drafted),
         agreement_z=agreement(part.count("hits"), part.total("chance"), part.total("variance")),
         tokens_per_round=_ratio(uncut_tokens, uncut),
-        tokens_per_round_se=block_means_error(
-            spans.rounds, spans.blocks("uncut_emitted"), spans.blocks("uncut")
-        ),
+        tokens_per_round_se=block_means_error(spans.rounds, spans.blocks("uncut_emitted"), spans.blocks("uncut")),
         tokens_per_round_first=spans.first,
         drafts=drafts,
         histogram={n: int(count) for n, count in enumerate(seen, start=1)},

@@ -14,7 +14,6 @@ from specviz.source import Emit
 from specviz.tokens import visible
 from specviz.trace import Trace, read, records
 
-
 AT_ONCE = 2**24
 """Bytes of a recording that are read and checked before anything of it is shown: some tenths of a second."""
 TAIL = 2**20

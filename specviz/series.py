@@ -31,7 +31,9 @@ class Prefix(Sequence[float | None]):
     def __getitem__(self, at: int | slice) -> float | None | Sequence[float | None]:
         if isinstance(at, slice):
             start, stop, step = at.indices(self._count)
-            return Prefix(self._values, stop) if (start, step) == (0, 1) else [self[i] for i in range(start, stop, step)]
+            return (
+                Prefix(self._values, stop) if (start, step) == (0, 1) else [self[i] for i in range(start, stop, step)]
+            )
         if not -self._count <= at < self._count:
             raise IndexError(at)
         value = self._values[at + self._count if at < 0 else at]

@@ -35,10 +35,12 @@ QUIT_WAIT = 0.3
 FLOODED = 0.195
 SMOOTH = 1 / 30
 """Least seconds between two paints while rounds pour in, and else: the decoder shares the interpreter with us."""
-FOLDING = 0.02
+FOLDING = 0.01
 BREATH = 0.005
+SOON = 0.02
 BATCH = 50
-"""Seconds of folding events in one go, seconds for keys in between, events between two looks at the clock."""
+"""Seconds of folding events in one go, for keys in between, and until what came is folded where no paint is due;
+events between two looks at the clock."""
 DIMMED = 0.66
 """How much of a dim text's colour stays: with Textual's one half, dim text on white is hard to read."""
 
@@ -173,7 +175,7 @@ class SpecvizApp(App[None]):
         if self._drain_timer is None:
             wait = self._next_paint - time.monotonic()
             if wait > 0:
-                self._drain_timer = self.set_timer(wait, self._drain)
+                self._drain_timer = self.set_timer(min(wait, SOON), self._drain)
             else:
                 self._drain()
 
@@ -202,4 +204,4 @@ class SpecvizApp(App[None]):
         if len(self.inbox):
             self._drain_timer = self.set_timer(BREATH, self._drain)
         elif wait > 0:
-            self._drain_timer = self.set_timer(wait, self._drain)
+            self._drain_timer = self.set_timer(min(wait, SOON), self._drain)

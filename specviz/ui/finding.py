@@ -77,10 +77,11 @@ def _rejected(round: Round) -> int | None:
 
 def hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = ()) -> list[Hit]:
     """All tokens that ``query`` speaks of, in order; a condition on a round stands at the row worth explaining."""
-    return list(_hits(rounds, query, end_ids))
+    return list(iter_hits(rounds, query, end_ids))
 
 
-def _hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int]) -> Iterator[Hit]:
+def iter_hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = ()) -> Iterator[Hit]:
+    """``hits`` one by one, the rounds taken as they are needed."""
     numbered = enumerate(rounds, start=1)
     if isinstance(query, Breakpoint):
         sought = condition(query, end_ids)

@@ -11,7 +11,7 @@ from specviz.events import End, Event, Failed, Header, Notice
 from specviz.rounds import RoundLines
 from specviz.ui.options import Recording
 
-FULL = 4096
+FULL = 256
 """Events a source may be ahead of the screen; beyond that it waits, so that a pause is a pause."""
 BREATH = 0.005
 FIRST_PAINT = 0.5

@@ -210,7 +210,9 @@ def state(view: RunView) -> list[Field]:
     fields = [Field((word,), 0, tone, right=True)]
     if view.expected is not None:
         read = f"reading {view.total:,} of {view.expected:,}"
-        fields.insert(0, Field((read, f"reading {100 * view.total // max(1, view.expected)} %"), 0, "accent", right=True))
+        fields.insert(
+            0, Field((read, f"reading {100 * view.total // max(1, view.expected)} %"), 0, "accent", right=True)
+        )
     if view.hits:
         said = literal(", ".join(view.hits))
         fields.insert(0, Field((f"break: {said}", f"break: {clip(said, 24)}", f"break: {clip(said, 12)}"), 1, "accent"))

@@ -1,6 +1,10 @@
 """A list of tokens: rejections, those that hold a text, those for which a condition holds."""
 
-from collections.abc import Collection, Sequence
+import time
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,8 +15,9 @@ from textual.widgets import Static
 
 from specviz.breakpoints import Breakpoint
 from specviz.events import Round
+from specviz.rounds import Rounds
 from specviz.text_search import quoted
-from specviz.ui.finding import NOWHERE, Hit, Place, Query, hits, understand
+from specviz.ui.finding import NOWHERE, Hit, Place, Query, hits, iter_hits, understand
 from specviz.ui.literal import in_ascii, literal
 from specviz.ui.screens.panel import Panel
 from specviz.ui.widgets.field import Field
@@ -21,6 +26,10 @@ from specviz.ui.widgets.numbers import counted
 
 SETTLED = 0.12
 """Seconds without a key after which what was typed is looked for."""
+AT_ONCE = 512
+"""Rounds that are looked through while the key waits."""
+TELL_EVERY = 0.2
+"""Seconds between two looks at what a long search has found."""
 
 
 class FindScreen(Panel[Place]):
@@ -46,7 +55,10 @@ class FindScreen(Panel[Place]):
         ascii: bool = False,
     ) -> None:
         super().__init__(ascii=ascii)
-        self._rounds = tuple(rounds)
+        self._rounds = rounds
+        self._count = len(rounds)
+        self._search_number = 0
+        self._moved = False
         self._at = at
         self._end_ids = end_ids
         self._list = HitList(self._rounds, ascii=ascii)
@@ -81,9 +93,11 @@ class FindScreen(Panel[Place]):
         self._leave()
 
     def action_move(self, lines: int) -> None:
+        self._moved = True
         self._list.move(lines)
 
     def action_page(self, pages: int) -> None:
+        self._moved = True
         self._list.move(pages * self._list.page)
 
     def _leave(self) -> None:
@@ -96,16 +110,60 @@ class FindScreen(Panel[Place]):
             self._typing = None
 
     def _search(self) -> None:
+        """Look for what was typed: at once where the rounds are few, else on a thread that tells what it found so far."""
         self._stop_waiting()
-        found: list[Hit] = []
+        self._search_number += 1
+        self._moved = False
         try:
             query = understand(self.query_one(Field).value)
-            found = hits(self._rounds, query, self._end_ids)
-            said = _summary(query, len(found))
+            if self._count <= AT_ONCE or not isinstance(self._rounds, Rounds):
+                self._show(query, hits(self._rounds, query, self._end_ids))
+            else:
+                self._show(query, [], self._count)
+                search = partial(self._look_through, self._rounds, query, self._search_number)
+                self.run_worker(search, thread=True, group="search", exclusive=True)
         except ValueError as error:
-            said = str(error)
-        self.query_one("#found", Static).update(Content(in_ascii(literal(said)) if self.ascii else literal(said)))
-        self._list.show(found, next((i for i, hit in enumerate(found) if hit.place >= self._at), 0))
+            self._say(str(error))
+            self._list.show([])
+
+    def _look_through(self, rounds: Rounds, query: Query, number: int) -> None:
+        """On a thread: everything found is shown, and again as it grows, until another search begins."""
+        seen = 0
+
+        def scanned() -> Iterator[Round]:
+            nonlocal seen
+            for round in islice(rounds.scan(), self._count):
+                yield round
+                seen += 1
+
+        found: list[Hit] = []
+        tell_at = time.monotonic() + TELL_EVERY
+        walk = iter_hits(scanned(), query, self._end_ids)
+        for hit in chain(walk, (None,)):
+            if number != self._search_number or not self.is_attached:
+                return
+            if hit is not None:
+                found.append(hit)
+            if hit is None or time.monotonic() >= tell_at:
+                self.app.call_from_thread(self._tell, number, query, list(found), self._count - seen)
+                tell_at = time.monotonic() + TELL_EVERY
+
+    def _tell(self, number: int, query: Query, found: list[Hit], left: int) -> None:
+        if number == self._search_number and self.is_attached:
+            self._show(query, found, left)
+
+    def _show(self, query: Query, found: list[Hit], left: int = 0) -> None:
+        """``left``: rounds still to be looked through."""
+        more = f"; {left:,} rounds to look through" if left else ""
+        self._say(_summary(query, len(found)) + more)
+        chosen = self._list.chosen
+        at = chosen.place if chosen and self._moved else self._at
+        first = bisect_left(found, at, key=lambda hit: hit.place)
+        self._list.show(found, first if first < len(found) else 0)
+
+    def _say(self, words: str) -> None:
+        said = literal(words)
+        self.query_one("#found", Static).update(Content(in_ascii(said) if self.ascii else said))
 
 
 def _summary(query: Query, found: int) -> str:

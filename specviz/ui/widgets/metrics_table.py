@@ -23,6 +23,7 @@ Place = tuple[int, int]
 Order = Literal["ratio", "lost", "overlap", "ids"]
 ORDERS: tuple[Order, ...] = ("ratio", "lost", "overlap", "ids")
 
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """The head of a table, its lines with the place each leads to, and what it shows in words."""

@@ -64,9 +64,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         self.set_class(ascii, "-ascii")
         self.entitle("Text")
 
-    def start(
-        self, prompt: Prompt, special_ids: frozenset[int] = frozenset(), rounds: Rounds | None = None
-    ) -> None:
+    def start(self, prompt: Prompt, special_ids: frozenset[int] = frozenset(), rounds: Rounds | None = None) -> None:
         """Begin a run: forget what was shown, show the prompt. ``rounds``: where the run's rounds are kept; without it
         they are kept here."""
         self._end = None
