@@ -18,7 +18,7 @@ DRAFTED_DTYPE = np.dtype(
         *((name, np.float64) for name in ("p", "q", "overlap", "u", "accept_prob", "lost")),
     ]
 )
-"""``round`` is 1-based, ``row`` 0-based; ``token`` a place in ``tokens``, ``verdict`` one in VERDICTS. NaN: undefined."""
+"""``round`` is 1-based, ``row`` 0-based; ``token`` a place in ``tokens``, ``verdict`` in VERDICTS. NaN: undefined."""
 VERDICTS: tuple[Verdict, ...] = ("accepted", "rejected", "untested", "ignored")
 REJECTED = 1
 """The last of the verdicts of tested tokens."""

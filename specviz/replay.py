@@ -49,7 +49,7 @@ class TraceSource:
             emit(self._notice())
 
     def _look_over(self, path: Path) -> None:
-        for offset, event in records(path, self._named, bare=True):
+        for offset, event in records(path, shown_name(self.name), bare=True):
             self._rounds += isinstance(event, Round)
             self._incomplete = event is None
             if offset > AT_ONCE:
@@ -86,7 +86,7 @@ class TraceSource:
     def _events(self, path: Path) -> Iterator[Event]:
         ready = False
         end = End("user", "the recording stops here")
-        for offset, event in records(path, self._named, bare=self._bare):
+        for offset, event in records(path, shown_name(self.name), bare=self._bare):
             if isinstance(event, Header):
                 self.lines = RoundLines(path.open("rb"), self.name)
             elif not ready and not isinstance(event, Calibration):
@@ -104,10 +104,6 @@ class TraceSource:
             yield Ready()
         yield end
 
-    @property
-    def _named(self) -> str | None:
-        return self.name if self.name.startswith(bundled.PREFIX) else None
-
     def _notice(self) -> Notice:
         name = visible(self.name.encode("utf-8", "surrogateescape"))
         return Notice(f"The last record of {name} is incomplete and was left out; everything before it is here.")
@@ -116,6 +112,11 @@ class TraceSource:
 def trace_path(name: str) -> Path:
     """The file of that path or bundled name. Raises SpecvizError."""
     return bundled.trace(name) if name.startswith(bundled.PREFIX) else Path(name)
+
+
+def shown_name(name: str) -> str | None:
+    """What errors call a trace instead of its path."""
+    return name if name.startswith(bundled.PREFIX) else None
 
 
 def last_index(path: Path) -> int:
@@ -131,4 +132,4 @@ def last_index(path: Path) -> int:
 def read_trace(name: str, *, bare: bool = False) -> Trace:
     """The trace of that path or bundled name; ``bare``: without top lists, raw distributions and details. Raises
     SpecvizError."""
-    return read(trace_path(name), name if name.startswith(bundled.PREFIX) else None, bare=bare)
+    return read(trace_path(name), shown_name(name), bare=bare)

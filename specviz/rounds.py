@@ -62,8 +62,8 @@ class RoundLines:
 class Rounds(Sequence[Round]):
     """Rounds in the order they came. Whole ones are read back one at a time; ``scan`` is the way through many.
 
-    Without ``lines`` all are kept. ``bare``: what is appended lacks its lists and stands in ``lines``, so that none of it
-    is kept. Appended to and indexed by one thread; ``scan`` may run on another.
+    Without ``lines`` all are kept. ``bare``: what is appended lacks its lists and stands in ``lines``, so that none of
+    it is kept. Appended to and indexed by one thread; ``scan`` may run on another.
     """
 
     def __init__(self, lines: RoundLines | None = None, *, bare: bool = False) -> None:

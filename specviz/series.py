@@ -28,7 +28,7 @@ class Prefix(Sequence[float | None]):
     def __getitem__(self, at: int) -> float | None: ...
     @overload
     def __getitem__(self, at: slice) -> Sequence[float | None]: ...
-    def __getitem__(self, at: int | slice) -> float | None | Sequence[float | None]:
+    def __getitem__(self, at: int | slice) -> float | Sequence[float | None] | None:
         if isinstance(at, slice):
             start, stop, step = at.indices(self._count)
             return (

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from specviz.errors import SpecvizError
 from specviz.events import Calibration, Candidate, End, Event, Failed, Header, Notice, Progress, Ready, Round
-from specviz.schema import BadLine
-from specviz.trace import CutLine, dump, load_line, read
+from specviz.quick import quick_round
+from specviz.schema import BadLine, from_json
+from specviz.trace import CutLine, bared, dump, load_line, read
 from tests.recordings import RAW, drafted, header, headers, round_, rounds, run
 
 SUMMARY = {"text": "x", "alpha": {"ci95": [0.1, 0.2]}}
@@ -346,6 +347,41 @@ def test_any_value_anywhere_is_read_or_refused(place: tuple[Any, ...], value: An
         assert str(bad).isprintable()
     else:
         assert strict(line(event)) is not None
+
+
+@given(rounds())
+def test_the_quick_reader_takes_whole_rounds_and_reads_what_the_careful_one_reads(event: Round) -> None:
+    data = line(event).encode()
+    careful = from_json(Round, json.loads(data))
+    assert quick_round(data) == careful
+    assert quick_round(data, bare=True) == bared(careful) == load_line(data, bare=True)
+
+
+@given(
+    st.sampled_from(paths(WHOLE)),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=11),
+)
+def test_the_quick_reader_takes_nothing_that_the_careful_one_refuses(place: tuple[Any, ...], value: Any) -> None:
+    record = json.loads(line(round_(1)))
+    set_in(*place)(value)(record)
+    data = json.dumps(record).encode()
+    quick, bare = quick_round(data), quick_round(data, bare=True)
+    assert (quick is None) == (bare is None)
+    if quick is not None and json.loads(data)["type"] == "round":
+        assert quick == from_json(Round, json.loads(data))
+    elif quick is not None:
+        raise AssertionError("another record is no round")
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [(b'"206973"', b'"20 69"'), (b'"206973"', b'"2g"'), (b"0.53", b"NaN"), (b'"detail"', b'"\xff": 1, "detail"')],
+)
+def test_what_bare_rounds_leave_out_is_checked_all_the_same(harm: tuple[bytes, bytes]) -> None:
+    data = line(round_(1)).encode().replace(*harm)
+    for bare in (False, True):
+        with pytest.raises(BadLine):
+            load_line(data, bare=bare)
 
 
 @given(st.binary())

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from specviz.cli.console import plain_words, say, show, speaks_unicode
 from specviz.rates import Rates
-from specviz.replay import read_trace
+from specviz.replay import shown_name, trace_path
 from specviz.stats import RunStats
 from specviz.tokens import safe_terminal_text
-from specviz.trace import Trace
+from specviz.trace import Trace, records
 
 
 def fold(trace: Trace) -> RunStats:
@@ -27,14 +27,25 @@ def fold(trace: Trace) -> RunStats:
     return stats
 
 
+def recorded_stats(name: str) -> tuple[RunStats, bool]:
+    """The numbers of a trace, read to its end, and whether its last record is incomplete. Raises SpecvizError."""
+    stats, incomplete = RunStats(), False
+    for _, event in records(trace_path(name), shown_name(name), bare=True):
+        if event is None:
+            incomplete = True
+        else:
+            stats.add(event)
+    return stats, incomplete
+
+
 def stats(names: Sequence[str], as_json: bool) -> int:
     """Print a table with a column a trace, or a JSON object a line a trace."""
     runs = []
     for name in names:
-        trace = read_trace(name)
-        if trace.incomplete:
+        run, incomplete = recorded_stats(name)
+        if incomplete:
             say(f"note: the last record of {safe_terminal_text(name)} is incomplete and was left out")
-        runs.append(fold(trace))
+        runs.append(run)
     if as_json:
         for run in runs:
             show(json.dumps(run.summary(), allow_nan=False))

@@ -39,7 +39,7 @@ FOLDING = 0.01
 BREATH = 0.005
 SOON = 0.02
 BATCH = 50
-"""Seconds of folding events in one go, for keys in between, and until what came is folded where no paint is due;
+"""Seconds of folding events in one go, for keys in between, and between two folds while a long recording is read;
 events between two looks at the clock."""
 DIMMED = 0.66
 """How much of a dim text's colour stays: with Textual's one half, dim text on white is hard to read."""
@@ -175,7 +175,7 @@ class SpecvizApp(App[None]):
         if self._drain_timer is None:
             wait = self._next_paint - time.monotonic()
             if wait > 0:
-                self._drain_timer = self.set_timer(min(wait, SOON), self._drain)
+                self._drain_timer = self.set_timer(self._soon(wait), self._drain)
             else:
                 self._drain()
 
@@ -188,6 +188,10 @@ class SpecvizApp(App[None]):
     def _halts(self, event: Event) -> bool:
         """On the worker thread: whether sampling stops here. A recorded run is read on; it stops where it is shown."""
         return self.transport.watch.take(event) and self.options.live
+
+    def _soon(self, wait: float) -> float:
+        """When to fold again where the next paint is ``wait`` seconds away: a recording is read on meanwhile."""
+        return wait if self.timeline.expected is None else min(wait, SOON)
 
     def _drain(self) -> None:
         self._drain_timer = None
@@ -204,4 +208,4 @@ class SpecvizApp(App[None]):
         if len(self.inbox):
             self._drain_timer = self.set_timer(BREATH, self._drain)
         elif wait > 0:
-            self._drain_timer = self.set_timer(min(wait, SOON), self._drain)
+            self._drain_timer = self.set_timer(self._soon(wait), self._drain)

@@ -1,11 +1,9 @@
 """The metrics screen by its keys: tabs, orders, the way to a round, following a run."""
 
-from collections.abc import Sequence
-
 import pytest
 from textual.pilot import Pilot
 
-from specviz.events import Round
+from specviz.drafted_table import DraftedTable
 from specviz.stats import RunStats
 from specviz.ui.screens import metrics
 from specviz.ui.timeline import Timeline
@@ -125,9 +123,9 @@ def test_it_follows_the_run_and_costs_nothing_while_nothing_happens(monkeypatch:
     timeline = calibrated(rounds[:20])
     computed: list[int] = []
 
-    def counted(stats: RunStats, rounds: Sequence[Round], shown: int) -> Scope:
+    def counted(stats: RunStats, drafts: DraftedTable, shown: int) -> Scope:
         computed.append(shown)
-        return scope_of(stats, rounds, shown)
+        return scope_of(stats, drafts, shown)
 
     monkeypatch.setattr("specviz.ui.screens.metrics.scope_of", counted)
 

@@ -4,7 +4,7 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.drafted_table import DraftedTable
-from specviz.drafted_tokens import dearest, drafted_rows, first_rows, rejected_ids
+from specviz.drafted_tokens import Rank, dearest, drafted_rows, first_rows, rejected_ids
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.widgets.metrics_table import (
     LIMIT,
@@ -21,11 +21,11 @@ from tests.ui.metrics import small, texts
 ROWS = DraftedTable.of(small().rounds)
 
 
-def listing(order: Order, cells: int = 117) -> Listing:
+def listing(order: Rank, cells: int = 117) -> Listing:
     return drafted_listing(ROWS, order, cells, UNICODE)
 
 
-def numbers(order: Order, column: int) -> list[str]:
+def numbers(order: Rank, column: int) -> list[str]:
     return [line.split()[column] for line in texts(listing(order).lines)]
 
 

@@ -1,5 +1,6 @@
 """Phases, breakpoints, finding and the inspector by their keys, on a scripted source and on a recorded run."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ async def walk_of_phases(pilot: Pilot[None], app: SpecvizApp, rounds: int) -> li
     return seen
 
 
-def every_phase(rounds: list[Round]) -> list[tuple[int, int]]:
+def every_phase(rounds: Iterable[Round]) -> list[tuple[int, int]]:
     return [(r.index, phase) for r in rounds for phase in range(len(phases(r)))]
 
 

@@ -110,7 +110,7 @@ class FindScreen(Panel[Place]):
             self._typing = None
 
     def _search(self) -> None:
-        """Look for what was typed: at once where the rounds are few, else on a thread that tells what it found so far."""
+        """Look for what was typed: at once in few rounds, else on a thread that tells what it found so far."""
         self._stop_waiting()
         self._search_number += 1
         self._moved = False

@@ -1,0 +1,229 @@
+"""Rounds that are read back from where they stand, and recordings that are read while they are shown."""
+
+import os
+import tempfile
+import threading
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from specviz import recorder, replay, rounds
+from specviz.config import RunRequest
+from specviz.errors import SpecvizError
+from specviz.events import End, Event, Header, Notice, Progress, Ready, Round, Settings
+from specviz.recorder import Recorder, Unrecorded
+from specviz.replay import TraceSource, last_index
+from specviz.rounds import Rounds
+from specviz.trace import bared, dump
+from tests.recordings import RAW, drafted, emitted, header, round_
+
+REQUEST = RunRequest("", 0, Settings())
+
+
+def long_run(length: int) -> list[Round]:
+    """Rounds of different shapes, with everything that a bare round lacks."""
+    whole = replace(drafted("accepted", id=9), raw=RAW, detail={"reach": 3})
+    shapes = [
+        round_(1),
+        round_(1, ("accepted",), drafted=(whole,), emitted=(emitted("accepted", raw=RAW), emitted("bonus"))),
+        round_(1, ()),
+    ]
+    return [replace(shapes[i % 3], index=i + 1, start=i) for i in range(length)]
+
+
+def recorded(path: Path, run: list[Round]) -> Recorder:
+    made = Recorder(path)
+    everything: list[Event] = [header(), *run, End("user")]
+    for event in everything:
+        made.add(event)
+    return made
+
+
+def kept_in(store: Rounds) -> int:
+    return len(store._recent) + len(store._only_here)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "KEPT", 4)
+
+
+def test_without_a_file_every_round_is_kept(few: None) -> None:
+    run, store = long_run(20), Rounds()
+    for each in run:
+        store.append(each)
+    assert list(store) == run == store[:] and len(store) == 20
+    assert (store[0], store[-1], store[19], store[3:5]) == (run[0], run[19], run[19], run[3:5])
+    for at in (20, -21):
+        with pytest.raises(IndexError):
+            store[at]
+
+
+def test_old_rounds_come_back_whole_from_the_recording(few: None, tmp_path: Path) -> None:
+    run = long_run(30)
+    store = Rounds(recorded(tmp_path / "run.jsonl", run).lines)
+    for each in run:
+        store.append(each)
+        assert kept_in(store) <= 4
+    for at in (0, 29, 7, 7, 8, 0, 15):
+        assert store[at] == run[at]
+        assert kept_in(store) <= 4
+    assert list(store) == run
+    assert [bared(each) for each in store.scan()] == [bared(each) for each in run]
+
+
+def test_what_the_recording_lacks_stays_in_memory(few: None, tmp_path: Path) -> None:
+    run = long_run(30)
+    made = Recorder(tmp_path / "run.jsonl")
+    made.add(header())
+    for each in run[:10]:
+        made.add(each)
+    made.close()
+    store = Rounds(made.lines)
+    for each in run:
+        store.append(each)
+    assert list(store) == run
+    assert kept_in(store) == 20, "the ten recorded ones are not kept besides"
+
+
+def test_bare_rounds_are_not_kept_at_all(few: None, tmp_path: Path) -> None:
+    run = long_run(9)
+    store = Rounds(recorded(tmp_path / "run.jsonl", run).lines, bare=True)
+    for each in run:
+        store.append(bared(each))
+    assert kept_in(store) == 0
+    assert store[8] == run[8], "whole, though it came without its lists"
+
+
+@pytest.mark.parametrize("harm", ["shorter", "other", "gone"])
+def test_a_file_that_changed_is_told_of(few: None, tmp_path: Path, harm: str) -> None:
+    run, path = long_run(9), tmp_path / "run\x1b.jsonl"
+    lines = recorded(path, run).lines
+    store = Rounds(lines, bare=True)
+    for each in run:
+        store.append(bared(each))
+    if harm == "shorter":
+        os.truncate(path, 10)
+    elif harm == "other":
+        path.write_bytes(path.read_bytes().replace(b'"index": 3', b'"index": 4'))
+    else:
+        assert lines is not None
+        lines.close()
+    with pytest.raises(SpecvizError, match="round 3 cannot be read back: the file was changed") as caught:
+        store[2]
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("room", [1, 2**20])
+def test_a_run_that_is_not_recorded_is_within_reach_and_leaves_no_file(
+    few: None, room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In memory, and beyond that in a file without a name."""
+    monkeypatch.setattr(recorder, "IN_MEMORY", room)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    run, made = long_run(12), Unrecorded()
+    store = Rounds(made.lines)
+    made.add(header())
+    for each in run:
+        made.add(each)
+        store.append(each)
+    made.add(End("user"))
+    made.close()
+    assert made.path is None
+    assert list(store) == run and kept_in(store) == 4
+    assert list(tmp_path.iterdir()) == []
+
+
+# A recording that is read while it is shown
+
+
+def opened(path: Path, *, bare: bool = True) -> tuple[TraceSource, list[Event]]:
+    source = TraceSource(path, bare=bare)
+    told: list[Event] = []
+    source.open(told.append)
+    return source, told
+
+
+def events(source: TraceSource) -> list[Event]:
+    return list(source.run(REQUEST, Settings, lambda: False))
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recording is long from some rounds on."""
+    monkeypatch.setattr(replay, "AT_ONCE", 3000)
+
+
+def test_bare_rounds_and_the_way_back(tmp_path: Path) -> None:
+    run = long_run(5)
+    recorded(tmp_path / "run.jsonl", run)
+    source, told = opened(tmp_path / "run.jsonl")
+    assert events(source) == [header(), Ready(), *map(bared, run), End("user")]
+    assert told == [] and source.rounds == 5
+    assert source.lines is not None
+    assert [source.lines.round(place) for place in range(5)] == run
+    assert events(opened(tmp_path / "run.jsonl", bare=False)[0])[2:-1] == run
+
+
+def test_of_a_long_recording_the_end_tells_how_long_it_is(soon: None, tmp_path: Path) -> None:
+    run = long_run(40)
+    recorded(tmp_path / "run.jsonl", run)
+    source, told = opened(tmp_path / "run.jsonl")
+    assert told == [Progress("recording", 0, 40, "rounds")]
+    assert source.rounds == 40
+    assert events(source) == [header(), Ready(), *map(bared, run), End("user")]
+    assert last_index(tmp_path / "none.jsonl") == 0
+
+
+def test_a_bad_line_far_behind_is_refused_with_its_number_when_it_is_met(soon: None, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    recorded(path, long_run(40))
+    lines = path.read_bytes().splitlines()
+    lines[30] = lines[30].replace(b'"last_u": 0.5', b'"last_u": 7')
+    path.write_bytes(b"\n".join(lines))
+    source, _ = opened(path)
+    met: list[Event] = []
+    with pytest.raises(SpecvizError, match=r"run\.jsonl, line 31: last_u must be a number from 0 to 1"):
+        met.extend(iter(source.run(REQUEST, Settings, lambda: False)))
+    steps = iter(source.run(REQUEST, Settings, lambda: False))
+    assert [type(next(steps)) for _ in range(31)] == [Header, Ready, *[Round] * 29]
+
+
+def test_what_stands_behind_the_end_of_a_long_recording_is_refused(soon: None, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    recorded(path, long_run(40))
+    path.write_bytes(path.read_bytes() + (dump(round_(41)) or "").encode())
+    with pytest.raises(SpecvizError, match="line 43: a record stands behind the end"):
+        events(opened(path)[0])
+
+
+def test_a_cut_end_far_behind_is_told_when_it_is_met(soon: None, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    recorded(path, long_run(40))
+    path.write_bytes(path.read_bytes()[:-2000])
+    source, told = opened(path)
+    assert [type(event) for event in told] == [Progress]
+    *_, notice, end = events(source)
+    assert isinstance(notice, Notice) and "incomplete" in notice.message
+    assert end == End("user", "the recording stops here")
+
+
+def test_a_pipe_is_read_once_and_shown_like_a_file(tmp_path: Path) -> None:
+    recorded(tmp_path / "run.jsonl", long_run(5))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=((tmp_path / "run.jsonl").read_bytes(),))
+    writer.start()
+    source, _ = opened(pipe)
+    writer.join()
+    assert events(source)[2:-1] == list(map(bared, long_run(5)))
+    assert source.lines is not None and source.lines.round(1) == long_run(2)[1]
+
+
+def test_reading_stops_when_it_is_told_to(soon: None, tmp_path: Path) -> None:
+    recorded(tmp_path / "run.jsonl", long_run(40))
+    calls = count()
+    source, _ = opened(tmp_path / "run.jsonl")
+    assert len(list(source.run(REQUEST, Settings, lambda: next(calls) >= 12))) == 12

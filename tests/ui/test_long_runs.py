@@ -1,0 +1,294 @@
+"""Runs too long to be laid out, looked through or kept at once."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from specviz import breakpoints, replay
+from specviz.breakpoints import Watch, parse_breakpoint
+from specviz.config import RunRequest
+from specviz.events import End, Event, Header, Progress, Ready, Settings
+from specviz.recorder import Recorder
+from specviz.replay import TraceSource
+from specviz.rounds import Rounds
+from specviz.trace import bared, read
+from specviz.ui.app import SpecvizApp
+from specviz.ui.glyphs import UNICODE
+from specviz.ui.screens import find
+from specviz.ui.status import loading, run_fields
+from specviz.ui.timeline import Timeline
+from specviz.ui.transport import Transport
+from specviz.ui.view import run_view
+from specviz.ui.widgets import pages, story
+from specviz.ui.widgets.story import Story
+from specviz.ui.widgets.text_panel import TextPanel
+from tests.ui.builders import make_header, make_run
+from tests.ui.conftest import hit, mode, options, until
+from tests.ui.test_timeline import Recorded, feed
+from tests.ui.test_widgets_flow import text_of
+
+RUN = make_run(400, 4, 3)
+
+
+@pytest.fixture
+def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(story, "PAGE", 40)
+
+
+def told(upto: int = len(RUN), width: int = 40) -> Story:
+    made = Story(make_header("Once").prompt, frozenset(), UNICODE, width)
+    for round in RUN[:upto]:
+        made.append(round)
+    made.look(upto, None)
+    return made
+
+
+def words(made: Story) -> str:
+    return "".join("".join(text_of(made)).split())
+
+
+# -- pages
+
+
+def test_a_text_in_pages_is_the_text(short_pages: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = told()
+    for page in range(len(made._pages)):
+        made._layout.settle(page, page)
+    made.look(400, None)
+    monkeypatch.setattr(story, "PAGE", 10**6)
+    whole = told()
+    assert len(made._pages) > 15 and len(whole._pages) == 1
+    assert words(made) == words(whole)
+    ended_early = made.count - whole.count
+    assert 0 <= ended_early <= len(made._pages)
+
+
+def test_pages_begin_with_a_marked_word_or_behind_a_line_break(short_pages: None) -> None:
+    made = told()
+    for page in made._pages[1:]:
+        first, before = RUN[page.first], RUN[page.first - 1]
+        text = b"".join(token.bytes for token in before.emitted)
+        long = made._pages[made._pages.index(page) - 1].tokens >= 80
+        assert long or text.endswith(b"\n") or (not first.n_accepted and first.emitted[0].bytes.startswith(b" "))
+
+
+def test_only_the_pages_looked_at_are_laid_out(short_pages: None) -> None:
+    made = told()
+    last = len(made._pages) - 1
+    assert sorted(made._layout._laid) == [0, last - 1, last], "the prompt's, that of the round shown, the one before"
+    made.look(3, None)
+    assert sorted(made._layout._laid)[0] == 0
+    for y in range(made.count):
+        made.line(y)
+    made.look(400, None)
+    for y in range(made.count):
+        made.line(y)
+    assert len(made._layout._laid) == pages.LAID_OUT
+
+
+def test_a_change_of_width_lays_out_two_pages_however_long_the_text_is(short_pages: None) -> None:
+    made = told()
+    for width in (30, 50):
+        made.wrap(width)
+        made.look(400, None)
+        assert len(made._layout._laid) <= 3
+
+
+def test_the_rounds_around_the_one_shown_are_those_of_a_text_laid_out_alone(short_pages: None) -> None:
+    made = told()
+    for index in (400, 200, 201, 37, 0, 399):
+        made.look(index, None)
+        alone = told(index)
+        assert text_of(made)[-8:] == text_of(alone)[-8:], index
+        if index:
+            found, other = made.find(index, RUN[index - 1].k), alone.find(index, RUN[index - 1].k)
+            assert found and other and found[2] == other[2]
+
+
+def test_what_is_settled_stays_where_it_is(short_pages: None) -> None:
+    """Scrolling up by a screen at a time: the lines at the bottom of it are the same before and behind the settling."""
+    made, height, top = told(), 10, 0
+    top = made.count - height
+    seen: list[str] = []
+    while top > 0:
+        bottom = top + height - 1
+        line = text_of(made)[bottom]
+        moved = made.settle(top - height, bottom)
+        top += moved
+        assert text_of(made)[bottom + moved] == line
+        seen.append(line)
+        top -= height
+    assert len(seen) > 12
+    assert made.settle(0, made.count) == 0, "everything above is known by now"
+
+
+async def test_a_long_text_scrolls_to_its_beginning_and_back(short_pages: None, tmp_path: Path) -> None:
+    from tests.ui.gallery import Gallery
+
+    app = Gallery()
+    async with app.run_test(size=(80, 30)) as pilot:
+        app.begin(make_header("Once"), RUN)
+        app.show(400, 0)
+        await pilot.pause()
+        panel = app.query_one(TextPanel)
+        for _ in range(400):
+            if panel.scroll_offset.y == 0:
+                break
+            panel.scroll_relative(y=-7, animate=False, force=True, immediate=True)
+            await pilot.pause()
+        first = "".join(span.text for span in panel._story.line(0))
+        assert panel.scroll_offset.y == 0 and first.startswith("Once")
+        panel.scroll_end(animate=False, force=True, immediate=True)
+        await pilot.pause()
+        assert panel.scroll_offset.y == panel._story.count - panel._height
+
+
+# -- a recording that is still being read
+
+
+def record(path: Path) -> None:
+    everything: list[Event] = [make_header(), *RUN, End("user")]
+    with Recorder(path) as recorder:
+        for event in everything:
+            recorder.add(event)
+
+
+def reading() -> Transport:
+    made = Transport(Recorded(), Timeline(follow=False), RunRequest("a", 0, Settings()), live=False)
+    made.begin(made.request, at=400)
+    made.accept(0, Progress("recording", 0, 400, "rounds"))
+    feed(made, make_header(), Ready(), *RUN[:120])
+    return made
+
+
+def fields(made: Transport) -> list[str]:
+    return [field.forms[0] for field in run_fields(run_view(made, options(live=False)))]
+
+
+def test_while_a_recording_is_read_it_says_how_far_and_shows_the_newest_round() -> None:
+    made = reading()
+    assert "reading 120 of 400" in fields(made)
+    assert made.timeline.shown == 0
+    made.catch_up()
+    assert made.timeline.shown == 120
+    feed(made, *RUN[120:], End("user"))
+    assert (made.timeline.shown, made.timeline.expected) == (400, None)
+    assert not any("reading" in field for field in fields(made))
+    assert "recorded rounds" in loading(Progress("recording"))
+
+
+def test_whoever_goes_elsewhere_meanwhile_stays_there() -> None:
+    made = reading()
+    made.seek(7)
+    made.catch_up()
+    feed(made, *RUN[120:], End("user"))
+    assert made.timeline.shown == 7
+
+
+def test_what_is_still_being_read_can_be_played() -> None:
+    made = reading()
+    made.catch_up()
+    assert made.can_toggle
+    made.toggle()
+    assert mode(made) == "playing" and made.play_on()
+    feed(made, RUN[120])
+    assert made.play_on() and made.timeline.shown == 121
+
+
+async def test_a_long_recording_is_shown_while_it_is_read_and_read_back_from_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+    path = tmp_path / "run.jsonl"
+    record(path)
+    whole = read(path).rounds
+    source = TraceSource(path, bare=True)
+    source.open(lambda _: None)
+    assert source.rounds == 400
+    app = SpecvizApp(source, options(live=False, trace=path, at=400, recorded=lambda: source.lines))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.timeline.end is not None and app.timeline.shown == 400)
+        await pilot.pause()
+        for index in (1, 399, 17, 400):
+            app.transport.seek(index)
+            app.main.update()
+            assert app.timeline.round == whole[index - 1] and whole[index - 1].drafted[0].p_top, "with its lists"
+        await hit(pilot, "enter", "left", "escape")
+        app.transport.seek(1, 0)
+        await hit(pilot, "f", "w", "m", "t", "q")
+        assert [bared(each) for each in app.timeline.rounds.scan()] == list(map(bared, whole))
+
+
+async def test_a_line_that_is_none_ends_the_reading_with_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+    path = tmp_path / "run.jsonl"
+    record(path)
+    lines = path.read_bytes().splitlines()
+    lines[300] = b"{}"
+    path.write_bytes(b"\n".join(lines))
+    app = SpecvizApp(TraceSource(path, bare=True), options(live=False, trace=path, at=400))
+    app.options = options(live=False, trace=path, at=400, recorded=lambda: app.session._source.lines)  # type: ignore[attr-defined]
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.timeline.failed is not None)
+        await pilot.pause()
+        assert (
+            app.timeline.failed is not None and "run.jsonl, line 301: its type must be" in app.timeline.failed.message
+        )
+        assert app.timeline.failed.exit_code == 2
+        assert app.timeline.shown == app.timeline.total == 299
+
+
+# -- breakpoints and finding
+
+
+def test_breakpoints_look_at_long_runs_again_beside_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breakpoints, "AT_ONCE", 8)
+    alone = Watch([parse_breakpoint("N<=1"), parse_breakpoint("streak>=2")])
+    watching, plain = Watch(), Watch()
+    for round in RUN[:300]:
+        alone.take(round)
+        watching.take(round)
+        plain.take(round)
+    watching.change(alone.breakpoints)
+    for thread in threading.enumerate():
+        if thread.name == "specviz-watch":
+            thread.join(10)
+    assert watching.hits == alone.hits != []
+    plain.change(alone.breakpoints)
+    assert [plain.take(round) for round in RUN[300:]] == [alone.take(round) for round in RUN[300:]]
+    assert plain.hits == alone.hits, "what is behind is caught up before the next round is judged"
+    first, second = alone.hits[:2]
+    assert (alone.next_hit(0), alone.next_hit(first), alone.next_hit(alone.hits[-1])) == (first, second, None)
+
+
+def test_rounds_taken_without_a_breakpoint_are_not_read_again() -> None:
+    class Unreadable(Rounds):
+        def scan(self, start: int = 0):  # type: ignore[no-untyped-def]
+            raise AssertionError("read back for nothing")
+
+    watching = Watch(store=Unreadable)
+    watching.take(Header("", "", {}, 1, (), make_header().prompt))
+    assert not any(watching.take(round) for round in RUN[:20])
+    watching.change(())
+    assert not watching.take(RUN[20])
+
+
+async def test_a_long_run_is_looked_through_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.ui.test_asking_panels import asked
+
+    monkeypatch.setattr(find, "AT_ONCE", 8)
+    monkeypatch.setattr(find, "TELL_EVERY", 0.0)
+    store = Rounds()
+    for round in RUN:
+        store.append(round)
+    places = [(round.index, round.n_accepted) for round in RUN if round.tested > round.n_accepted]
+    at = places[len(places) // 2]
+    panel = find.FindScreen(store, at=at)
+    async with asked(panel) as (_, pilot):
+        await until(pilot, lambda: len(panel._list._hits) == len(places))
+        await pilot.pause()
+        assert [each.place for each in panel._list._hits] == places
+        assert panel._list.chosen is not None and panel._list.chosen.place == at
