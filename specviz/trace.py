@@ -5,6 +5,8 @@ probabilities of top lists at six significant digits, everything else at round-t
 checked for type and range, so what comes out of a file is as safe to work with as a live run.
 """
 
+import contextlib
+import gc
 import json
 import re
 import stat
@@ -134,20 +136,33 @@ def read(path: Path, name: str | None = None, *, bare: bool = False) -> Trace:
     rounds: list[Round] = []
     end: End | None = None
     incomplete = False
-    for _, event in records(path, name, bare=bare):
-        match event:
-            case Header():
-                header = event
-            case Calibration():
-                calibration = event
-            case Round():
-                rounds.append(event)
-            case End():
-                end = event
-            case None:
-                incomplete = True
+    with _nothing_collected():
+        for _, event in records(path, name, bare=bare):
+            match event:
+                case Header():
+                    header = event
+                case Calibration():
+                    calibration = event
+                case Round():
+                    rounds.append(event)
+                case End():
+                    end = event
+                case None:
+                    incomplete = True
     assert header is not None
     return Trace(header, calibration, tuple(rounds), end, incomplete)
+
+
+@contextlib.contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Millions of objects that stay: looking through them again and again for cycles takes longer than reading them."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class _Order:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 EVERY = 0.15
 """Least seconds between two drawings, less than between two paints of a flooded screen: both go into one frame."""
+SELDOM = 0.6
+"""The same while a long recording is read."""
 
 
 class PlotColumn(Vertical):
@@ -56,7 +58,7 @@ class PlotColumn(Vertical):
         self._timer = None
         if not self.is_on_screen:
             return
-        self._next = time.monotonic() + EVERY
+        self._next = time.monotonic() + (EVERY if self._timeline.expected is None else SELDOM)
         rates = self._timeline.rates
         self._positions.show(rates)
         self._positions.styles.height = 1 + max(1, self._timeline.max_k) + self._positions.gutter.height
