@@ -14,6 +14,7 @@ from specviz.ui.options import Recording
 FULL = 256
 """Events a source may be ahead of the screen; beyond that it waits, so that a pause is a pause."""
 BREATH = 0.005
+HELD = 0.05
 FIRST_PAINT = 0.5
 """Most seconds the worker waits for the screen of a new run."""
 
@@ -36,10 +37,17 @@ class Inbox:
         self._closed = False
         self.path: Path | None = None
         self._painted = threading.Event()
+        self._free = threading.Event()
+        self._free.set()
 
     def painted(self) -> None:
         """The screen shows what was drained so far."""
         self._painted.set()
+        self._free.set()
+
+    def hold(self) -> None:
+        """The screen is about to paint and should have the interpreter for itself, for ``HELD`` seconds at most."""
+        self._free.clear()
 
     def deliver(self, run_id: int, event: Event) -> None:
         if isinstance(event, Header):
@@ -54,6 +62,7 @@ class Inbox:
             self._wake()
         if isinstance(event, Header):  # behind it models are timed: not while the screen of the run is being laid out
             self._painted.wait(FIRST_PAINT)
+        self._free.wait(HELD)
         while len(self._queue) >= FULL and not self._closed:
             time.sleep(BREATH)
 
@@ -70,7 +79,7 @@ class Inbox:
 
     def close(self) -> None:
         """Take nothing more and finish the recording."""
-        self._painted.set()
+        self.painted()
         with self._lock:
             self._closed = True
             try:

@@ -97,6 +97,9 @@ class MainScreen(PanelActions):
     def update(self) -> None:
         """Bring the screen up to the timeline; what did not change is not painted again."""
         timeline = self.timeline
+        if timeline.expected is not None:
+            self.shell.inbox.hold()
+            self.call_after_refresh(self.shell.inbox.painted)
         self._take_run()
         max_k = max(timeline.max_k, self.transport.settings.k)
         self.text.show(timeline.shown, timeline.row, reveal=timeline.reveal)
