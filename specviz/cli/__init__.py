@@ -109,6 +109,15 @@ def stats(traces: tuple[str, ...], as_json: bool) -> int:
     return compare(traces, as_json)
 
 
+@specviz.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def themes(as_json: bool) -> int:
+    """All themes and their files, and what is wrong with those left out."""
+    from specviz.cli.themes import themes as list_themes
+
+    return list_themes(as_json)
+
+
 def _given(ctx: click.Context, name: str) -> bool:
     return ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 

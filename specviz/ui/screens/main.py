@@ -20,6 +20,7 @@ from specviz.ui.plot_column import PlotColumn
 from specviz.ui.screens.help import HelpScreen
 from specviz.ui.screens.prompt import PromptScreen
 from specviz.ui.screens.save import SaveScreen
+from specviz.ui.screens.theme import ThemeScreen
 from specviz.ui.status import pair_names, rate_fields, run_fields
 from specviz.ui.transport import Transport
 from specviz.ui.view import hints, run_view, works
@@ -296,7 +297,9 @@ class MainScreen(Screen[None]):
         self.call_after_refresh(self.plots.update)
 
     def action_theme(self) -> None:
-        self.shell.next_theme()
+        themes = self.shell.read_themes()
+        self.shell.tell_bad_themes()
+        self.app.push_screen(ThemeScreen(themes, ascii=self.options.ascii))
 
     def action_save(self) -> None:
         def done(saved: Path | None) -> None:

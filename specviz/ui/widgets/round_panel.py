@@ -43,7 +43,7 @@ class RoundPanel(Bordered):
     RoundPanel { height: 1fr; padding: 0; }
     RoundPanel > .round--head { color: $secondary; }
     RoundPanel > .round--quiet { text-style: dim; }
-    RoundPanel > .round--faint { color: $border; }
+    RoundPanel > .round--faint { color: $secondary; }
     RoundPanel > .round--strong { text-style: bold; }
     RoundPanel > .round--chosen { background: $panel; }
     """
