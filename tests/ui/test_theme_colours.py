@@ -72,6 +72,11 @@ def test_every_text_is_readable_on_every_ground(name: str) -> None:
         for text, color in pairs.items():
             if (ratio := contrast(color.rgb, ground.rgb)) < needed(name):
                 low.append(f"{text} on {ground_name}: {ratio:.2f}")
+    # A text field that has the focus is lifted off its panel.
+    field = Color.parse(str(theme.panel)).tint(Color.parse(str(theme.foreground)).with_alpha(0.12))
+    for text in ("foreground", "secondary"):
+        if (ratio := contrast(texts(theme)[text].rgb, field.rgb)) < needed(name):
+            low.append(f"{text} in a field: {ratio:.2f}")
     assert low == []
 
 
