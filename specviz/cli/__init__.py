@@ -12,7 +12,7 @@ from specviz import __version__
 from specviz.cli import maths
 from specviz.cli.bench import BENCH_OPTIONS
 from specviz.cli.console import forgiving_streams, plain_words, say, unicode_screen
-from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Whole, options, run_options
+from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Real, Whole, options, run_options
 from specviz.config import RunRequest
 from specviz.errors import SpecvizError
 from specviz.events import Settings
@@ -22,6 +22,7 @@ EPILOG = "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file th
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", "--min-p")
 """Score processors of other programs: refused by name, never dropped silently."""
+EXPORTS = ("html", "md", "csv", "cast", "svg", "png", "gif")
 NO_RECORD = [click.option("--no-record", is_flag=True, help="Do not keep this run among the last 20.")]
 
 
@@ -127,6 +128,35 @@ def stats(traces: tuple[str, ...], as_json: bool) -> int:
     from specviz.cli.stats import stats as compare
 
     return compare(traces, as_json)
+
+
+@specviz.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def themes(as_json: bool) -> int:
+    """All themes and their files, and what is wrong with those left out."""
+    from specviz.cli.themes import themes as list_themes
+
+    return list_themes(as_json)
+
+
+@specviz.command()
+@click.argument("trace")
+@click.option("-o", "--output", metavar="FILE", help="Where to write; - is standard output.  [default: here]")
+@click.option("--as", "form", type=click.Choice(EXPORTS), help="The format.  [default: FILE's ending, else html]")
+@click.option("--theme", metavar="NAME", help="Colours of a theme, by name.")
+@click.option("--pace", type=Real(0.05, 3600), help="Of cast and gif: seconds a round stays.  [default: 1]")
+@click.option("--size", metavar="COLSxROWS", help="Of cast and gif.  [default: 100x30]")
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+def export(trace: str, output: str | None, form: str | None, size: str | None, force: bool, **given: Any) -> int:
+    """A recorded run as a page, a picture, a table or a film."""
+    from specviz.cli.export import Look, parse_size
+    from specviz.cli.export import export as write
+
+    try:
+        cells = parse_size(size) if size is not None else None
+    except ValueError as error:
+        raise click.UsageError(f"--size: {error}") from None
+    return write(trace, output, form, Look(given["theme"], given["pace"], cells), overwrite=force)
 
 
 maths.add_to(specviz)

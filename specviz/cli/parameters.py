@@ -194,7 +194,7 @@ RUN_OPTIONS = [
     click.option("--force", is_flag=True, help="Run a pair that check refuses; overwrite FILE."),
 ]
 DISPLAY_OPTIONS = [
-    click.option("--theme", metavar="NAME", help="dark, light or one of your own."),
+    click.option("--theme", metavar="NAME", help="A theme by name; `specviz themes` lists them."),
     click.option("--paused", is_flag=True, help="Open paused."),
     click.option(
         "--pace", type=Pace(), default="auto", show_default=True, help="Seconds between rounds; 0: full speed."

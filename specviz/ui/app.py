@@ -1,13 +1,11 @@
-"""The app: it owns the session and what came of it, the themes and the way out. Screens only show and ask."""
+"""The app: it owns the session and what came of it, and the way out. Screens only show and ask."""
 
 import contextlib
 import time
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual.app import App
 from textual.binding import BindingType
-from textual.filter import DimFilter
 from textual.message import Message
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
@@ -17,7 +15,6 @@ from specviz.breakpoints import Watch
 from specviz.events import Event
 from specviz.session import Session
 from specviz.source import Source
-from specviz.ui import themes
 from specviz.ui.commands import KeyCommands
 from specviz.ui.farewell import farewell
 from specviz.ui.inbox import Inbox
@@ -26,6 +23,7 @@ from specviz.ui.literal import in_ascii, literal
 from specviz.ui.options import AppOptions
 from specviz.ui.screens.main import MainScreen
 from specviz.ui.terminal_guard import signals_leave
+from specviz.ui.themed import Themed
 from specviz.ui.timeline import Timeline
 from specviz.ui.transport import Transport
 
@@ -38,8 +36,6 @@ FOLDING = 0.04
 BREATH = 0.005
 BATCH = 50
 """Seconds of folding events in one go, seconds for keys in between, events between two looks at the clock."""
-DIMMED = 0.66
-"""How much of a dim text's colour stays: with Textual's one half, dim text on white is hard to read."""
 
 
 class BlockScrollBar(ScrollBarRender):
@@ -56,7 +52,7 @@ class Wake(Message, bubble=False):
         return isinstance(message, Wake)
 
 
-class SpecvizApp(App[None]):
+class SpecvizApp(Themed):
     """Shows one source. After ``run()``, ``return_code`` is the exit code and ``farewell()`` what to print."""
 
     TITLE = "specviz"
@@ -85,27 +81,7 @@ class SpecvizApp(App[None]):
         self._signals = contextlib.ExitStack()
         super().__init__()
         ScrollBar.renderer = BlockScrollBar if options.ascii else ScrollBarRender
-        for line_filter in self._filters:
-            if isinstance(line_filter, DimFilter):
-                line_filter.dim_factor = DIMMED
-        self._use_themes()
-
-    # -- themes
-
-    def _use_themes(self) -> None:
-        loaded, self.bad_themes = themes.load_themes()
-        self.theme_names = list(loaded)
-        for theme in loaded.values():
-            self.register_theme(theme)
-        wanted = self.options.theme or themes.DEFAULT
-        self.unknown_theme = None if wanted in loaded else wanted
-        self.theme = wanted if wanted in loaded else themes.DEFAULT
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return dict(themes.variable_defaults())
-
-    def next_theme(self) -> None:
-        self.theme = themes.after(self.theme, self.theme_names)
+        self.use_theme(options.theme)
 
     # -- life
 
@@ -115,10 +91,7 @@ class SpecvizApp(App[None]):
 
     def on_mount(self) -> None:
         self._signals.enter_context(signals_leave(self.leave))
-        for bad in self.bad_themes:
-            self.say(f"Theme left out: {bad}", error=True)
-        if self.unknown_theme is not None:
-            self.say(f'No theme "{self.unknown_theme}": using "{self.theme}".', error=True)
+        self.tell_bad_themes()
 
     def start(self) -> None:
         """Begin the first run; called once the first picture is on screen, for loading takes the interpreter's time."""

@@ -91,7 +91,7 @@ KEYS: tuple[Key, ...] = (
         "Settings and runs",
     ),
     Key("view", ("v",), "v", "next view", "Change what shares the screen: text and round, plots", "Screen"),
-    Key("theme", ("t",), "t", "next theme", "Dark, light, or one of your own", "Screen"),
+    Key("theme", ("t",), "t", "theme", "Choose the colours by looking at them; your own files too", "Screen"),
     Key("save", ("S",), "S", "save trace", "Save a copy of this run's trace; nothing is overwritten", "Screen"),
     Key("help", ("question_mark",), "?", "keys", "All keys", "Screen"),
     Key("palette", ("ctrl+p",), "ctrl+p", "palette", "Find a command by name", "Screen"),

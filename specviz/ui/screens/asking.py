@@ -11,6 +11,7 @@ from specviz.ui.screens.help import HelpScreen
 from specviz.ui.screens.prompt import PromptScreen
 from specviz.ui.screens.running import RunActions
 from specviz.ui.screens.save import SaveScreen
+from specviz.ui.screens.theme import ThemeScreen
 
 
 class PanelActions(RunActions):
@@ -55,6 +56,11 @@ class PanelActions(RunActions):
                 self.update()
 
         self.app.push_screen(BreakpointsScreen(watch.breakpoints, ascii=self.options.ascii), change)
+
+    def action_theme(self) -> None:
+        themes = self.shell.read_themes()
+        self.shell.tell_bad_themes()
+        self.app.push_screen(ThemeScreen(themes, ascii=self.options.ascii))
 
     def action_edit(self) -> None:
         def run(prompt: str | None) -> None:

@@ -1,8 +1,10 @@
 """All keys, made from the table."""
 
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.color import Color
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
@@ -24,14 +26,16 @@ class HelpScreen(Panel[None]):
             yield Static(self._table())
 
     def _table(self) -> Table:
-        colors = self.app.theme_variables
         table = Table.grid(padding=(0, 2, 0, 0))
         for group in GROUPS:
             if table.row_count:
                 table.add_row()
-            table.add_row("", Text(group, f"bold {colors['accent']}"))
+            table.add_row("", Text(group, self._style("accent", bold=True)))
             for key in KEYS:
                 if key.group == group:
                     shown = in_ascii(key.shown) if self.ascii else key.shown
-                    table.add_row(Text(shown, "bold"), key.label, Text(key.tooltip, colors["secondary"]))
+                    table.add_row(Text(shown, "bold"), key.label, Text(key.tooltip, self._style("secondary")))
         return table
+
+    def _style(self, variable: str, *, bold: bool = False) -> Style:
+        return Style(color=Color.parse(self.app.theme_variables[variable]).rich_color, bold=bold)

@@ -94,8 +94,5 @@ class RunActions(Screen[None]):
     def action_prompt(self, number: int) -> None:
         self.begin(prompt=self.options.prompts[number - 1][1])
 
-    def action_theme(self) -> None:
-        self.shell.next_theme()
-
     def action_quit(self) -> None:
         self.shell.leave()

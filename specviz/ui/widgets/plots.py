@@ -263,4 +263,8 @@ class TokensPlot(RoundsPlot):
 def _named(line: list[Part], name: str = " K+1 ") -> list[Part]:
     """Write the name of the limit at the end of its line, where nothing else stands there."""
     text, style = line[-1]
-    return [*line[:-1], (text[: -len(name)] + name, style)] if style == "limit" and len(text) > len(name) else line
+    return (
+        [*line[:-1], (text[: -len(name)], style), (name, "axis")]
+        if style == "limit" and len(text) > len(name)
+        else line
+    )

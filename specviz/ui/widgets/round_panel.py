@@ -57,7 +57,7 @@ class RoundPanel(Bordered):
     RoundPanel > .token--waiting { color: $secondary; }
     RoundPanel > .round--head { color: $secondary; }
     RoundPanel > .round--quiet { text-style: dim; }
-    RoundPanel > .round--faint { color: $border; }
+    RoundPanel > .round--faint { color: $secondary; }
     RoundPanel > .round--strong { text-style: bold; }
     RoundPanel > .round--chosen { background: $panel; }
     """
