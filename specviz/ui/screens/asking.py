@@ -63,5 +63,11 @@ class PanelActions(RunActions):
         if path := self.shell.trace_path:
             self.app.push_screen(SaveScreen(path, ascii=self.options.ascii), done)
 
+    def action_export(self) -> None:
+        self.shell.export()
+
+    def action_present(self) -> None:
+        self.shell.present()
+
     def action_help(self) -> None:
         self.app.push_screen(HelpScreen(ascii=self.options.ascii))

@@ -91,8 +91,17 @@ class RunActions(Screen[None]):
     def action_reseed(self) -> None:
         self.begin(seed=(self.transport.request.seed + 1) % (MAX_SEED + 1))
 
+    def can_choose(self, number: int) -> bool:
+        """Whether a prepared prompt or run stands behind this digit and can be begun."""
+        return number <= len(self.options.prepared) and (self.transport.can_begin or not self.transport.live)
+
     def action_prompt(self, number: int) -> None:
-        self.begin(prompt=self.options.prompts[number - 1][1])
+        options = self.options
+        if self.transport.live:
+            self.begin(prompt=options.prompts[number - 1][1])
+        else:
+            self.transport.open_recording(number - 1, paused=options.paused, at=options.at)
+            self.update()
 
     def action_theme(self) -> None:
         self.shell.next_theme()
