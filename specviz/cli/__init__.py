@@ -61,10 +61,8 @@ def specviz(ctx: click.Context, /, **given: Any) -> int:
     from specviz.cli.app import live
 
     run = run_options(given, one_prompt=False)
-    paced = not given["present"] or _given(ctx, "pace")
-    return live(
-        run, _display(given, paced=paced), given["record"], given["no_record"], piped=given["prompt_file"] == "-"
-    )
+    display = _display(given, paced=not given["present"] or _given(ctx, "pace"))
+    return live(run, display, given["record"], given["no_record"], piped=given["prompt_file"] == "-")
 
 
 @specviz.command()

@@ -9,15 +9,15 @@ from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.keys import Key
 from specviz.ui.literal import literal
 from specviz.ui.phases import Reveal, focus
-from specviz.ui.status import Field, Tone
+from specviz.ui.status import GAP, Field, Tone
 from specviz.ui.widgets.numbers import counted, fixed, prob, told_apart
 from specviz.ui.widgets.sentences import ENDS, PLAIN, ending, greedy, last_token
 
 PHASE_PACE = 0.5
 """Seconds between two phases where the user named none."""
 
-_FAR, _NEAR = 8, 3
-"""Cells between two numbers, where there is room and where there is little."""
+_FAR, _ROOMY = 8, 80
+"""Most cells between two numbers; cells of a line on which every name is written out."""
 _NAME_CELLS = 30
 GROUPS = ("Reveal", "Rounds", "Screen")
 KEYS: tuple[Key, ...] = (
@@ -113,7 +113,10 @@ def at_the_end(end: End, glyphs: Glyphs = UNICODE) -> Caption:
 
 def caption_fields(told: Caption, *, tone: Tone = "strong") -> list[Field]:
     fields = [Field((told.said, clip(told.said, 52)), 0, tone)]
-    return [*fields, Field((told.by, clip(told.by, 40), ""), 1, "quiet")] if told.by else fields
+    if told.by:
+        forms = (told.by, *(clip(told.by, cells) for cells in (96, 56, 40, 24)), "")
+        fields.append(Field(forms, 1, "quiet"))
+    return fields
 
 
 def title_fields(title: str, where: str) -> list[Field]:
@@ -125,20 +128,22 @@ def title_fields(title: str, where: str) -> list[Field]:
     ]
 
 
-def figure_fields(rates: Rates, glyphs: Glyphs = UNICODE) -> list[Field]:
-    """The numbers a room can take in, always in the same cells; a speedup only where the models were timed."""
+def figure_fields(rates: Rates, cells: int, glyphs: Glyphs = UNICODE) -> list[Field]:
+    """The numbers a room can take in, on a line of ``cells`` and always in the same of them; a speedup only where the
+    models were timed."""
     none = glyphs.none
-    fields = [
-        *_figure("α tested", prob(rates.alpha_tested, none=none), 4),
-        *_figure("tokens/round", fixed(rates.tokens_per_round, 2, none), 4),
-        *_figure("formula", fixed(rates.formula_at_tested, 2, none), 4),
+    figures = [
+        (f"{glyphs.alpha} tested", prob(rates.alpha_tested, none=none).ljust(4)),
+        ("tokens/round", fixed(rates.tokens_per_round, 2, none).ljust(5)),
+        ("formula", fixed(rates.formula_at_tested, 2, none).ljust(5)),
     ]
     if rates.c is not None:
         speedup = none if rates.speedup_model is None else f"{rates.speedup_model:.2f}{glyphs.times}"
-        fields += _figure("speedup, model", speedup, 5)
-    return fields
-
-
-def _figure(name: str, value: str, cells: int) -> tuple[Field, Field]:
-    value = value.ljust(cells)
-    return Field((name,), 0, "quiet"), Field((value + " " * _FAR, value + " " * _NEAR, value), 1, "strong")
+        figures.append(("model" if cells < _ROOMY else "speedup, model", speedup.ljust(5)))
+    taken = sum(len(name) + len(value) + 2 * GAP for name, value in figures)
+    gap = " " * max(0, min(_FAR, (cells - taken) // len(figures)))
+    return [
+        field
+        for name, value in figures
+        for field in (Field((name,), 0, "quiet"), Field((f"{value}{gap}",), 0, "strong"))
+    ]

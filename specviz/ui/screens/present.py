@@ -35,8 +35,8 @@ from specviz.ui.widgets.chip_row import ChipRow
 from specviz.ui.widgets.chips import Moment
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 20
-WIDEST = 132
-"""Cells of a line: what is longer is hard to read."""
+WIDEST = 152
+"""Cells of a line: beyond it, eyes have to walk."""
 FRAME = 1 / 30
 MOVING = 0.45
 """Seconds a phase moves before it stands, where the pace leaves so much."""
@@ -68,9 +68,8 @@ class PresentScreen(RunActions):
         #stage-caption { margin: 1 0; }
         #stage-figures { margin-top: 2; }
         &.-short {
-            #stage { padding: 0; }
+            #stage { padding: 1 0 0 0; }
             #stage-title { margin-bottom: 1; }
-            #stage-caption { margin: 1 0 0 0; }
             #stage-figures { margin-top: 1; }
         }
         &.-too-small {
@@ -172,7 +171,7 @@ class PresentScreen(RunActions):
         self._caption.show(caption_fields(told, tone=tone))
         round = timeline.round
         self._chips.show(Moment(round, timeline.reveal, self.progress) if round else None)
-        self._figures.show(figure_fields(timeline.stats.on_screen(self._taken), self._glyphs))
+        self._figures.show(figure_fields(timeline.stats.on_screen(self._taken), self._figures.size.width, self._glyphs))
         self._banner.show(timeline.permanent)
 
     def _reserve(self) -> None:
@@ -180,7 +179,7 @@ class PresentScreen(RunActions):
         margin = max(2, width // 20)
         cells = min(WIDEST, width - 2 * margin)
         short = self.has_class("-short")
-        lines = 5 if short else 11
+        lines = 8 if short else 11
         self.query_one("#stage").styles.width = cells
         places = max(self.timeline.max_k, self.transport.settings.k) + 1
         self._chips.reserve(places, cells, height - lines - max(3, (height - lines) // (4 if short else 3)))

@@ -14,7 +14,7 @@ from specviz.ui.widgets.flow import Flow, Span
 from specviz.ui.widgets.painted import Painted
 from specviz.ui.widgets.story import Story
 
-_AIRY = 10
+_AIRY = 8
 """Lines of height from which on every other one stays empty."""
 _BOLD = Style(bold=True)
 
@@ -41,7 +41,7 @@ class CalmText(Painted):
     DEFAULT_CSS = (
         component_css("CalmText")
         + """
-    CalmText { height: 1fr; }
+    CalmText { height: 1fr; max-width: 120; }
     CalmText > .calm--text { color: $foreground; }
     CalmText > .calm--prompt { color: $secondary; }
     """

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-MOST_CELLS = 24
+MOST_CELLS = 28
 """Of a chip's width: beyond it a row of few chips would be a row of banners."""
+SMALLEST_BOX = 3
+"""Lines; a drop of more begins with an empty one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +25,17 @@ class Form:
     apart: int
 
     @property
+    def last_box(self) -> int:
+        """Lines of the last token's box; 1: it has none."""
+        return max(1, self.drop - (self.drop > SMALLEST_BOX))
+
+    @property
     def height(self) -> int:
         return self.box + self.bar + self.sign + self.drop
 
 
 FORMS = (
+    Form(box=7, bar=2, sign=4, drop=6, least=15, gap=3, apart=2),
     Form(box=5, bar=2, sign=4, drop=4, least=13, gap=3, apart=2),
     Form(box=3, bar=1, sign=1, drop=3, least=11, gap=2, apart=1),
     Form(box=3, bar=0, sign=0, drop=1, least=10, gap=1, apart=0),

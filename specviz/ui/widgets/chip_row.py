@@ -8,7 +8,7 @@ from textual.strip import Strip
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs
 from specviz.ui.phases import WAITING
 from specviz.ui.widgets.chip_grid import Grid, grid
-from specviz.ui.widgets.chips import Moment, chips
+from specviz.ui.widgets.chips import Moment, chips, legend
 from specviz.ui.widgets.drawing import strip_of
 from specviz.ui.widgets.painted import Painted
 
@@ -17,7 +17,7 @@ _BOLD = Style(bold=True)
 
 
 class ChipRow(Painted):
-    """Draws one moment of a round in the places its grid has for every round; the whole stands in the middle."""
+    """Draws one moment of a round in the places its grid has for every round."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -33,7 +33,7 @@ class ChipRow(Painted):
     ChipRow { height: auto; }
     ChipRow > .token--waiting { color: $foreground; }
     ChipRow > .chip--space { color: $secondary; }
-    ChipRow > .chip--rest { color: $border; }
+    ChipRow > .chip--rest { color: $secondary; }
     ChipRow > .chip--strong { color: $foreground; text-style: bold; }
     """
     )
@@ -55,6 +55,7 @@ class ChipRow(Painted):
             self.refresh()
 
     def show(self, moment: Moment | None) -> None:
+        """None: before the first round, what the chips mean."""
         if moment != self._moment:
             self._moment = moment
             self._strips = None
@@ -74,11 +75,9 @@ class ChipRow(Painted):
 
     def _draw(self) -> list[Strip]:
         base, width = self.rich_style, self.content_size.width
-        left = " " * max(0, (width - self._grid.width) // 2)
-        return [
-            strip_of([(left, Style.null()), *((text, self._style(name)) for text, name in line)], width, base)
-            for line in chips(self._moment, self._grid, self._glyphs)
-        ]
+        moment, glyphs = self._moment, self._glyphs
+        lines = legend(self._grid, glyphs) if moment is None else chips(moment, self._grid, glyphs)
+        return [strip_of([(text, self._style(name)) for text, name in line], width, base) for line in lines]
 
     def _style(self, name: str) -> Style:
         if name == "text":

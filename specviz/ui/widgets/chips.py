@@ -8,19 +8,16 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from specviz.events import Drafted, Round
+from specviz.events import Drafted, Emitted, Round
 from specviz.tokens import clip, visible, width
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Reveal, Stage, focus, stage
-from specviz.ui.widgets.chip_grid import Form, Grid
+from specviz.ui.widgets.chip_grid import SMALLEST_BOX, Form, Grid
 from specviz.ui.widgets.drawing import Line, accept_bar, beside, padded
 from specviz.ui.widgets.sentences import last_token
 
 LANDED = 0.5
 """Of a verdict's phase: until then u falls onto the bar, from then on the verdict stands."""
-
-LAST_BOX = 3
-"""Lines of the box of a round's last token."""
 
 
 class Outline(NamedTuple):
@@ -47,8 +44,13 @@ OUTLINES = {
 BIG = {
     "accepted": (("    ▗▛", "▝▙ ▗▛ ", " ▝▙▛  "), ("     /", "\\   / ", " \\_/  ")),
     "rejected": (("▝▙ ▟▘", "  █  ", "▗▛ ▜▖"), ("\\ /", " X ", "/ \\")),
+    "untested": (("  ", "▐▌", "  "), (" ", "o", " ")),
+    "ignored": (("   ", "▄▄▄", "   "), ("   ", "---", "   ")),
+    "bonus": (("  ▄  ", "▄▄█▄▄", "  █  "), ("  |  ", "--+--", "  |  ")),
+    "plain": (("▄▄▄▄▄", "     ", "▀▀▀▀▀"), ("-----", "     ", "-----")),
 }
-"""Verdicts three lines high, in Unicode and in ASCII."""
+BIG_LINES = 3
+"""Signs three lines high, in Unicode and in ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,8 @@ class Moment:
         return known
 
 
-def chips(moment: Moment | None, grid: Grid, glyphs: Glyphs) -> list[Line]:
-    """All lines of the grid, each as wide as it is; None: empty places."""
+def chips(moment: Moment, grid: Grid, glyphs: Glyphs) -> list[Line]:
+    """All lines of the grid, each as wide as it is."""
     lines: list[Line] = []
     for first in range(0, grid.columns * grid.rows, grid.columns):
         if lines:
@@ -102,11 +104,32 @@ def chips(moment: Moment | None, grid: Grid, glyphs: Glyphs) -> list[Line]:
     return lines
 
 
-def _place(moment: Moment | None, slot: int, column: int, grid: Grid, glyphs: Glyphs) -> list[Line]:
+def legend(grid: Grid, glyphs: Glyphs) -> list[Line]:
+    """What the chips mean, as chips, in the lines of the grid."""
+    kinds = ("accepted", "rejected", "untested", "bonus")[: grid.columns]
+    places = [_meaning(kind, grid, glyphs) for kind in kinds]
+    return beside(places, [grid.cells] * len(kinds), grid.form.gap, ascii=glyphs.ascii)
+
+
+def _meaning(kind: str, grid: Grid, glyphs: Glyphs) -> list[Line]:
     form, cells = grid.form, grid.cells
     lines: list[Line] = [[] for _ in range(form.height)]
-    if moment is None:
-        return lines
+    outline = {"untested": "dropped", "bonus": "last"}.get(kind, kind)
+    word: Line = [(clip(kind, cells - 2, ascii=glyphs.ascii), f"token:{kind}")]
+    mark: Line = [(f"{glyphs.mark(kind)} ", f"mark:{kind}")]
+    foot = "" if form.sign else glyphs.mark(kind)
+    small = form.box < SMALLEST_BOX
+    _put(lines, 0, [mark + word] if small else _box(word, outline, kind, cells, form.box, glyphs, foot=foot))
+    if form.sign:
+        _put(lines, form.box + form.bar, _sign(kind, form.sign, cells, glyphs))
+    if kind == "rejected" and form.drop:
+        _put(lines, form.height - form.last_box, _last("resampled", [("replaced", "token:resampled")], grid, glyphs))
+    return lines
+
+
+def _place(moment: Moment, slot: int, column: int, grid: Grid, glyphs: Glyphs) -> list[Line]:
+    form, cells = grid.form, grid.cells
+    lines: list[Line] = [[] for _ in range(form.height)]
     if slot < moment.round.k:
         drafted = moment.round.drafted[slot]
         known = moment.known(slot, (column + 1) / grid.columns)
@@ -114,12 +137,30 @@ def _place(moment: Moment | None, slot: int, column: int, grid: Grid, glyphs: Gl
             _put(lines, 0, _drafted(drafted, known, moment, slot, form, cells, glyphs))
     last = last_token(moment.round)
     if last is not None and slot == moment.round.n_accepted and moment.dropping > 0:
-        kind = last.origin
-        text: Line = [(f"{glyphs.mark(kind)} ", f"mark:{kind}"), *_token(last.bytes, kind, cells - 6, glyphs)]
-        whole = _box(text, "last", kind, cells, LAST_BOX, glyphs) if form.drop >= LAST_BOX else [_centred(text, cells)]
-        come = math.ceil(moment.dropping * len(whole))
-        _put(lines, form.height - len(whole), whole[len(whole) - come :])
+        _drop(lines, last, slot < moment.round.k, moment.dropping, grid, glyphs)
     return lines
+
+
+def _drop(lines: list[Line], last: Emitted, replaces: bool, come: float, grid: Grid, glyphs: Glyphs) -> None:
+    """Let the last token come in from above: beneath the token it replaces, or in the next free place of the row."""
+    form, kind = grid.form, last.origin
+    if replaces or form.box < SMALLEST_BOX:
+        whole = _last(kind, _token(last.bytes, kind, grid.cells - 6, glyphs), grid, glyphs)
+    else:
+        foot = "" if form.sign else glyphs.mark(kind)
+        token = _token(last.bytes, kind, grid.cells - 4, glyphs)
+        whole = _box(token, "last", kind, grid.cells, form.box, glyphs, foot=foot)
+    _put(lines, form.height - len(whole) if replaces else 0, whole[len(whole) - math.ceil(come * len(whole)) :])
+    if form.sign and not replaces and come >= 1:
+        _put(lines, form.box + form.bar, _sign(kind, form.sign, grid.cells, glyphs))
+
+
+def _last(kind: str, token: Line, grid: Grid, glyphs: Glyphs) -> list[Line]:
+    """The last token with its sign, in a box where the form has one for it."""
+    text: Line = [(f"{glyphs.mark(kind)} ", f"mark:{kind}"), *token]
+    if grid.form.last_box < SMALLEST_BOX:
+        return [text]
+    return _box(text, "last", kind, grid.cells, grid.form.last_box, glyphs)
 
 
 def _put(lines: list[Line], at: int, part: list[Line]) -> None:
@@ -139,8 +180,7 @@ def _drafted(
     token = _token(drafted.bytes, kind, cells - 4, glyphs)
     lines = _box(token, outline, kind, cells, form.box, glyphs, foot=mark if in_box else "")
     if form.bar:
-        lines += [[] for _ in range(form.bar - 1)]
-        lines.append(_bar(drafted, known, moment.falling == row, cells, glyphs))
+        lines += _test(drafted, known, moment.falling == row, form.bar, cells, glyphs)
     if form.sign:
         lines += _sign(kind, form.sign, cells, glyphs) if known == "decided" else []
     return lines
@@ -180,10 +220,11 @@ def _centred(line: Line, cells: int) -> Line:
     return padded([(" " * left, "text"), *line], cells)
 
 
-def _bar(drafted: Drafted, known: Stage, falling: bool, cells: int, glyphs: Glyphs) -> Line:
+def _test(drafted: Drafted, known: Stage, falling: bool, height: int, cells: int, glyphs: Glyphs) -> list[Line]:
     """The chance of acceptance as the filled part of a line from 0 to 1, and u on it once it has fallen."""
+    lines: list[Line] = [[] for _ in range(height)]
     if known == "drafted" or drafted.accept_prob is None or (known == "decided" and _untried(drafted)):
-        return []
+        return lines
     filled, mark = accept_bar(drafted.accept_prob, drafted.u, cells)
     kind = drafted.verdict if known == "decided" else WAITING
     told = known == "decided" or falling
@@ -194,7 +235,10 @@ def _bar(drafted: Drafted, known: Stage, falling: bool, cells: int, glyphs: Glyp
         line.append((glyphs.rest * (end - start - inside), "rest"))
         if start == 0 and told:
             line.append((glyphs.test, "strong"))
-    return [part for part in line if part[0]]
+    lines[-1] = [part for part in line if part[0]]
+    if told and height > 1:
+        lines[-2] = [(" " * mark, "text"), ("u", "strong")]
+    return lines
 
 
 def _untried(drafted: Drafted) -> bool:
@@ -202,6 +246,6 @@ def _untried(drafted: Drafted) -> bool:
 
 
 def _sign(kind: str, height: int, cells: int, glyphs: Glyphs) -> list[Line]:
-    if height > len(next(iter(BIG.values()))[0]) and kind in BIG:
+    if height > BIG_LINES:
         return [[], *(_centred([(text, f"mark:{kind}")], cells) for text in BIG[kind][glyphs.ascii])]
     return [[] for _ in range(height // 2)] + [_centred([(glyphs.mark(kind), f"mark:{kind}")], cells)]
