@@ -136,7 +136,7 @@ class SpecvizApp(App[None]):
         self.presentation = None
         self.main.update()
 
-    def export(self) -> None:
+    def action_export(self) -> None:
         """Ask where to save a picture of the screen as it is now."""
 
         def done(saved: tuple[Path, ...] | None) -> None:

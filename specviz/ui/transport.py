@@ -178,6 +178,9 @@ class Transport:
         if self.mode != "playing":
             return False
         shown, total = self.timeline.shown, self.timeline.total
+        if self._starts_anew():
+            self.timeline.show(0)
+            return True
         next_hit = next((hit for hit in self.watch.hits if hit > shown), total)
         if shown < total:
             self.timeline.show(min(next_hit, total) if self._pace == 0 else shown + 1)
@@ -186,14 +189,16 @@ class Transport:
                 return False
         if not self.timeline.at_end:
             return True
-        if self.timeline.over and self.loop and self._pace:
-            self.timeline.show(0)
-        elif self.timeline.over:
-            self.mode = "paused"
+        if self.timeline.over:
+            self.mode = "playing" if self._starts_anew() else "paused"
         elif self.live:
             self.mode = "running"
             self.session.resume()
         return self.mode == "playing"
+
+    def _starts_anew(self) -> bool:
+        """Whether the end is reached of what is played over and over; at full speed it would only flicker."""
+        return self.loop and self.timeline.over and self.timeline.at_end and self.timeline.total > 0 and self._pace > 0
 
     def again(self, *, seed: int | None = None, prompt: str | None = None, paused: bool = False) -> None:
         """The same request with the settings as they are now, from the start."""

@@ -64,7 +64,7 @@ class PanelActions(RunActions):
             self.app.push_screen(SaveScreen(path, ascii=self.options.ascii), done)
 
     def action_export(self) -> None:
-        self.shell.export()
+        self.shell.action_export()
 
     def action_present(self) -> None:
         self.shell.present()

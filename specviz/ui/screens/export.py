@@ -26,7 +26,7 @@ class ExportScreen(Panel[tuple[Path, ...]]):
         with Vertical(classes="panel") as panel:
             panel.border_title = Content("Save a picture of the screen, as SVG and as text")
             panel.border_subtitle = Content("enter: save   esc: back")
-            yield Input(str(free_path(Path.cwd(), f"specviz-round-{self._round}")), id="path")
+            yield Input(str(free_path(here(), f"specviz-round-{self._round}")), id="path")
             yield Static(id="trouble")
 
     def on_mount(self) -> None:
@@ -37,7 +37,7 @@ class ExportScreen(Panel[tuple[Path, ...]]):
         try:
             written = save(self._picture, Path(event.value).expanduser().absolute())
         except FileExistsError as error:
-            self._say(f"There is a {Path(error.filename).name} already; another name, please.")
+            self._say(f"{Path(error.filename).name} is there already; another name, please.")
         except (OSError, ValueError, RuntimeError) as error:
             self._say(f"Cannot be written: {getattr(error, 'strerror', None) or error}")
         else:
@@ -45,6 +45,14 @@ class ExportScreen(Panel[tuple[Path, ...]]):
 
     def _say(self, trouble: str) -> None:
         self.query_one("#trouble", Static).update(Content(literal(trouble)))
+
+
+def here() -> Path:
+    """The current folder, or the user's own where that one has been removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path.home()
 
 
 def free_path(folder: Path, stem: str) -> Path:

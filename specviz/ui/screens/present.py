@@ -169,10 +169,13 @@ class PresentScreen(RunActions):
         self._text.show(self._taken, fresh=whole and timeline.shown > 0)
         told, tone = self._caption_now()
         self._caption.show(caption_fields(told, tone=tone))
-        round = timeline.round
-        self._chips.show(Moment(round, timeline.reveal, self.progress) if round else None)
+        self._draw_chips()
         self._figures.show(figure_fields(timeline.stats.on_screen(self._taken), self._figures.size.width, self._glyphs))
         self._banner.show(timeline.permanent)
+
+    def _draw_chips(self) -> None:
+        round = self.timeline.round
+        self._chips.show(Moment(round, self.timeline.reveal, self.progress) if round else None)
 
     def _reserve(self) -> None:
         width, height = self.size
@@ -219,9 +222,11 @@ class PresentScreen(RunActions):
 
     def _frame(self) -> None:
         self.progress = min(1.0, (time.monotonic() - self._begun) / self._lasting)
-        if self.progress >= 1:
+        if self.progress < 1:
+            self._draw_chips()
+        else:
             self._stand()
-        self._draw()
+            self._draw()
 
     def _stand(self) -> None:
         self.progress = 1.0
@@ -246,7 +251,9 @@ class PresentScreen(RunActions):
         transport, timeline = self.transport, self.timeline
         if not self._ended:
             transport.step_phase(1)
-            self.playing = timeline.reveal is not None or not transport.watch.hit(timeline.shown)
+            come = self._now() != self._place
+            if come and timeline.reveal is None and transport.watch.hit(timeline.shown):
+                self.playing = False
         elif transport.loop and timeline.total:
             transport.seek(0)
         else:
@@ -315,7 +322,7 @@ class PresentScreen(RunActions):
         self.update()
 
     def action_export(self) -> None:
-        self.shell.export()
+        self.shell.action_export()
 
     def action_help(self) -> None:
         self.app.push_screen(HelpScreen(KEYS, GROUPS, ascii=self.options.ascii))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from specviz.events import Drafted, Emitted, Round
 from specviz.tokens import clip, visible, width
 from specviz.ui.glyphs import Glyphs
-from specviz.ui.phases import WAITING, Reveal, Stage, focus, stage
+from specviz.ui.phases import WAITING, Reveal, Stage, focus, mark_of, stage
 from specviz.ui.widgets.chip_grid import SMALLEST_BOX, Form, Grid
 from specviz.ui.widgets.drawing import Line, accept_bar, beside, padded
 from specviz.ui.widgets.sentences import last_token
@@ -173,12 +173,12 @@ def _drafted(
     kind = drafted.verdict if known == "decided" else WAITING
     outline = "dropped" if kind in ("untested", "ignored") else kind if known == "decided" else known
     in_box = not form.sign
-    mark = glyphs.mark(kind) if known == "decided" else ""
-    if form.box == 1:
+    mark = "" if known == "drafted" else mark_of(kind, glyphs)
+    if form.box < SMALLEST_BOX:
         sign: Line = [(f"{mark or ' '} ", f"mark:{kind}")]
         return [[*sign, *_token(drafted.bytes, kind, cells - 2, glyphs)]]
     token = _token(drafted.bytes, kind, cells - 4, glyphs)
-    lines = _box(token, outline, kind, cells, form.box, glyphs, foot=mark if in_box else "")
+    lines = _box(token, outline, kind, cells, form.box, glyphs, foot=mark if in_box and known == "decided" else "")
     if form.bar:
         lines += _test(drafted, known, moment.falling == row, form.bar, cells, glyphs)
     if form.sign:
