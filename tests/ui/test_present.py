@@ -1,5 +1,6 @@
 """The presentation on the whole app: by keys and at a pace, live and recorded."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -290,15 +291,16 @@ async def test_a_breakpoint_pauses_the_reveal_at_the_end_of_its_round() -> None:
         await until(pilot, lambda: app.timeline.shown > 2)
 
 
-async def test_a_phase_comes_about_over_time_and_the_text_takes_the_tokens_when_it_stands() -> None:
+async def test_a_phase_comes_about_over_time_and_the_text_takes_the_tokens_when_it_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("specviz.ui.screens.present.MOVING", 60.0)
     app = presented(Script(n_rounds=2), moving=True)
     async with app.run_test(size=LARGE) as pilot:
         await ready(pilot, app)
         progress: list[float] = []
         for _ in range(10):
             await step(pilot, app)
-            if app.timeline.reveal is not None:
-                await until(pilot, lambda: stage(app).progress == 1.0)
         assert app.timeline.round is not None
         name = app.timeline.round.emitted[-1].bytes.decode().strip()
 
@@ -312,11 +314,31 @@ async def test_a_phase_comes_about_over_time_and_the_text_takes_the_tokens_when_
             progress.append(stage(app).progress)
             return progress[-1] == 1.0
 
+        stage(app)._lasting = 0.3
+        stage(app)._begun = time.monotonic()
         await until(pilot, stands)
         await pilot.pause()
         assert name in text()
-        assert progress == sorted(progress)
-        assert len(set(progress)) > 2
+        assert progress[-1] == max(progress)
+
+
+async def test_a_verdict_is_said_when_u_has_fallen_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specviz.ui.screens.present.MOVING", 60.0)
+    app = presented(Script(n_rounds=1), moving=True)
+    async with app.run_test(size=LARGE) as pilot:
+        await ready(pilot, app)
+        for _ in range(6):
+            await step(pilot, app)
+        said = [line_with(app, "Test 1 of 4"), line_with(app, "Accepted")]
+        assert said == [True, False]
+        stage(app)._lasting = 0.01
+        await until(pilot, lambda: stage(app).progress == 1.0)
+        await pilot.pause()
+        assert [line_with(app, "Test 1 of 4"), line_with(app, "Accepted")] == [False, True]
+
+
+def line_with(app: SpecvizApp, text: str) -> bool:
+    return any(text in line for line in lines(app))
 
 
 # -- the trace
@@ -386,6 +408,7 @@ async def test_nothing_moves_while_a_round_unfolds(size: tuple[int, int], ascii:
         chips, caption = (stage(app).query_one(f"#stage-{name}").region for name in ("chips", "caption"))
         before = lines(app)
         assert before[1].strip().startswith("A line of my own")
+        assert "tokens/round" in before[-1 if size[1] < 34 else -2]
         firsts = []
         while app.timeline.reveal is not None:
             now = lines(app)

@@ -6,37 +6,18 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.timer import Timer
 
-from specviz.ui.glyphs import glyphs
-from specviz.ui.literal import literal
 from specviz.ui.options import AppOptions
-from specviz.ui.parts import Banner, StatusLine, TooSmall
-from specviz.ui.presenting import (
-    GROUPS,
-    KEYS,
-    PHASE_PACE,
-    Caption,
-    at_the_end,
-    caption,
-    caption_fields,
-    figure_fields,
-    pair,
-    title_fields,
-)
+from specviz.ui.parts import TooSmall
+from specviz.ui.presenting import GROUPS, KEYS, PHASE_PACE
 from specviz.ui.screens.help import HelpScreen
 from specviz.ui.screens.running import RunActions
-from specviz.ui.status import Tone, loading, pace
+from specviz.ui.stage import Stage
+from specviz.ui.status import pace
 from specviz.ui.transport import Transport, next_pace
-from specviz.ui.view import run_view
-from specviz.ui.widgets.calm_text import CalmText
-from specviz.ui.widgets.chip_row import ChipRow
-from specviz.ui.widgets.chips import Moment
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 20
-WIDEST = 152
-"""Cells of a line: beyond it, eyes have to walk."""
 FRAME = 1 / 30
 MOVING = 0.45
 """Seconds a phase moves before it stands, where the pace leaves so much."""
@@ -62,18 +43,13 @@ class PresentScreen(RunActions):
     DEFAULT_CSS = """
     PresentScreen {
         background: $background; color: $foreground; align-horizontal: center;
-        #stage { height: 1fr; padding: 1 0; }
-        #stage-title, #stage-caption, #stage-figures { padding: 0; }
-        #stage-title { margin-bottom: 2; }
-        #stage-caption { margin: 1 0; }
-        #stage-figures { margin-top: 2; }
-        &.-short {
-            #stage { padding: 1 0 0 0; }
+        &.-short Stage {
+            padding: 1 0 0 0;
             #stage-title { margin-bottom: 1; }
             #stage-figures { margin-top: 1; }
         }
         &.-too-small {
-            #stage { display: none; }
+            Stage { display: none; }
             TooSmall { display: block; }
         }
     }
@@ -81,15 +57,8 @@ class PresentScreen(RunActions):
 
     def __init__(self, transport: Transport, options: AppOptions, *, opened_by_key: bool) -> None:
         super().__init__(transport, options)
-        ascii = options.ascii
-        self._glyphs = glyphs(ascii)
         self._opened_by_key = opened_by_key
-        self._title = StatusLine(id="stage-title", ascii=ascii)
-        self._text = CalmText(id="stage-text", ascii=ascii)
-        self._caption = StatusLine(id="stage-caption", ascii=ascii)
-        self._chips = ChipRow(id="stage-chips", ascii=ascii)
-        self._figures = StatusLine(id="stage-figures", ascii=ascii)
-        self._banner = Banner()
+        self._stage = Stage(self.timeline, ascii=options.ascii)
         self.playing = not (opened_by_key or options.paused)
         self.pace = PHASE_PACE if options.pace is None else options.pace
         self._pace_said = False
@@ -98,16 +67,9 @@ class PresentScreen(RunActions):
         self._begun = self._lasting = 0.0
         self.progress = 1.0
         self._place: Place = (0, 0, 0)
-        self._told: tuple[int, int, bool] = (0, 0, False)
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="stage"):
-            yield self._title
-            yield self._text
-            yield self._caption
-            yield self._chips
-            yield self._figures
-            yield self._banner
+        yield self._stage
         yield TooSmall(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
 
     def on_mount(self) -> None:
@@ -131,7 +93,6 @@ class PresentScreen(RunActions):
             self._stand()
             if follows:
                 self._move()
-        self._take_run()
         self._draw()
         self._keep_playing()
 
@@ -142,67 +103,9 @@ class PresentScreen(RunActions):
         run_id, shown, phase = self._place
         return now in ((run_id, shown, phase + 1), (run_id, shown + 1, 0))
 
-    @property
-    def _taken(self) -> int:
-        """Rounds whose tokens are in the text: the round shown only once its last phase stands."""
-        return self.timeline.shown - (self.timeline.reveal is not None or self.progress < 1)
-
-    def _take_run(self) -> None:
-        timeline, run_id = self.timeline, self.transport.run_id
-        header = timeline.header
-        told_run, told, finished = self._told
-        if header is None:
-            return
-        if told_run != run_id:
-            told, finished = 0, False
-            self._text.start(header.prompt, frozenset(header.config.get("special_ids", ())))
-        self._text.append(timeline.rounds[told:])
-        if timeline.end is not None and not finished:
-            self._text.finish()
-        self._told = run_id, timeline.total, timeline.end is not None
-
     def _draw(self) -> None:
-        timeline = self.timeline
-        self._reserve()
-        self._title.show(title_fields(self.options.title, self._where()))
-        whole = timeline.reveal is None and self.progress >= 1
-        self._text.show(self._taken, fresh=whole and timeline.shown > 0)
-        told, tone = self._caption_now()
-        self._caption.show(caption_fields(told, tone=tone))
-        self._draw_chips()
-        self._figures.show(figure_fields(timeline.stats.on_screen(self._taken), self._figures.size.width, self._glyphs))
-        self._banner.show(timeline.permanent)
-
-    def _draw_chips(self) -> None:
-        round = self.timeline.round
-        self._chips.show(Moment(round, self.timeline.reveal, self.progress) if round else None)
-
-    def _reserve(self) -> None:
-        width, height = self.size
-        margin = max(2, width // 20)
-        cells = min(WIDEST, width - 2 * margin)
-        short = self.has_class("-short")
-        lines = 8 if short else 11
-        self.query_one("#stage").styles.width = cells
-        places = max(self.timeline.max_k, self.transport.settings.k) + 1
-        self._chips.reserve(places, cells, height - lines - max(3, (height - lines) // (4 if short else 3)))
-
-    def _where(self) -> str:
-        if self._pace_said:
-            return pace(self.pace)
-        return f"round {self.timeline.shown}" if self.timeline.shown else ""
-
-    def _caption_now(self) -> tuple[Caption, Tone]:
-        timeline = self.timeline
-        failed, round = timeline.failed, timeline.round
-        if failed is not None and timeline.at_end and timeline.reveal is None:
-            return Caption("Cannot go on", literal(failed.message)), "error"
-        if round is None:
-            view = run_view(self.transport, self.options)
-            return pair(view.draft, view.target, "" if timeline.ready else loading(timeline.progress)), "plain"
-        if timeline.end is not None and timeline.at_end and timeline.reveal is None and self.progress >= 1:
-            return at_the_end(timeline.end, self._glyphs), "strong"
-        return caption(round, timeline.reveal, self._glyphs), "strong"
+        where = pace(self.pace) if self._pace_said else None
+        self._stage.show(self.transport, self.options, self.progress, where)
 
     def on_resize(self, event: events.Resize) -> None:
         small = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
@@ -223,7 +126,7 @@ class PresentScreen(RunActions):
     def _frame(self) -> None:
         self.progress = min(1.0, (time.monotonic() - self._begun) / self._lasting)
         if self.progress < 1:
-            self._draw_chips()
+            self._stage.show_round(self.progress)
         else:
             self._stand()
             self._draw()
