@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.bundled_run import record_bundled
+
+hypothesis.settings.register_profile("specviz", deadline=None)
+hypothesis.settings.load_profile("specviz")
 
 LOCAL = (None, "", "127.0.0.1", "::1", "localhost")
 

@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from specviz.estimates import agreement, batch_means_error, block_starts, interval, wilson
 
 
-@settings(deadline=None)
 @given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_is_scipys(counts: tuple[int, int]) -> None:
     reference = scipy_stats.binomtest(*counts).proportion_ci(0.95, method="wilson")
@@ -26,7 +25,6 @@ def test_wilson_at_the_edges() -> None:
     assert none[1] == pytest.approx(1 - every[0])
 
 
-@settings(deadline=None)
 @given(st.integers(1, 3000))
 def test_blocks_are_consecutive_and_of_equal_length(rounds: int) -> None:
     starts = block_starts(rounds).tolist()

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import ArrayLike, NDArray
@@ -121,7 +121,6 @@ def test_inverse_cdf_keeps_the_tail_that_float32_loses() -> None:
     assert int(np.searchsorted(single, np.float32(0.9) * single[-1], side="right")) != rules.inverse_cdf(probs, 0.9)
 
 
-@settings(deadline=None)
 @given(pairs(), st.floats(0, 1, exclude_max=True))
 def test_inverse_cdf_inverts(pair: tuple[Probs, Probs], u: float) -> None:
     probs = pair[0]
@@ -131,7 +130,6 @@ def test_inverse_cdf_inverts(pair: tuple[Probs, Probs], u: float) -> None:
     assert probs[: drawn + 1].sum() >= u - 1e-12
 
 
-@settings(deadline=None)
 @given(pairs())
 def test_the_emitted_token_is_distributed_as_the_target(pair: tuple[Probs, Probs]) -> None:
     """q(x) accept(x) summed over drafts, plus what the residual adds, is p: losslessness in closed form."""

@@ -135,7 +135,7 @@ def assert_reads_as(rates: Rates, expected: dict[str, Any]) -> None:
         assert actual == (value if value is None else pytest.approx(value, abs=1e-9)), name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(random_run(), st.data())
 def test_random_runs_read_as_defined(rounds: list[Round], data: st.DataObject) -> None:
     stats = fold(rounds, Calibration(10.0, 3.0, 5))
@@ -152,7 +152,7 @@ def test_random_runs_read_as_defined(rounds: list[Round], data: st.DataObject) -
     assert stats.on_screen(last) == fold(prefix, Calibration(10.0, 3.0, 5)).on_screen()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(random_run())
 def test_series_are_the_on_screen_rates_of_every_prefix(rounds: list[Round]) -> None:
     stats = fold(rounds)

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz import theory
@@ -159,13 +159,11 @@ def test_impossible_c(c: float) -> None:
             call()
 
 
-@settings(deadline=None)
 @given(alphas, ks)
 def test_expected_tokens_is_the_sum_of_powers(alpha: float, k: int) -> None:
     assert theory.expected_tokens(alpha, k) == pytest.approx(power_sum(alpha, k), rel=1e-13)
 
 
-@settings(deadline=None)
 @given(alphas, ks)
 def test_distribution_sums_to_one_and_has_the_mean_of_the_formula(alpha: float, k: int) -> None:
     chances = theory.tokens_distribution(alpha, k)
@@ -176,7 +174,6 @@ def test_distribution_sums_to_one_and_has_the_mean_of_the_formula(alpha: float, 
     assert mean == pytest.approx(theory.expected_tokens(alpha, k), rel=1e-12)
 
 
-@settings(deadline=None)
 @given(inner_alphas, st.integers(0, 16))
 def test_expected_tokens_increases(alpha: float, k: int) -> None:
     now = theory.expected_tokens(alpha, k)
@@ -185,13 +182,11 @@ def test_expected_tokens_increases(alpha: float, k: int) -> None:
     assert alpha ** (k + 1) < 1e-15 or theory.expected_tokens(alpha, k + 1) > now
 
 
-@settings(deadline=None)
 @given(alphas, ks, costs)
 def test_no_speedup_above_the_ceiling(alpha: float, k: int, c: float) -> None:
     assert theory.speedup(alpha, k, c) <= theory.ceiling(alpha, c) * (1 + 1e-12)
 
 
-@settings(deadline=None)
 @given(alphas, costs)
 def test_best_k_is_the_smallest_of_the_best(alpha: float, c: float) -> None:
     k, speed = theory.best_k(alpha, c)
@@ -200,7 +195,6 @@ def test_best_k_is_the_smallest_of_the_best(alpha: float, c: float) -> None:
     assert all(other < speed for other in speeds[:k])
 
 
-@settings(deadline=None)
 @given(st.integers(1, 32), st.floats(1.0, 1e6))
 def test_break_even_solves_its_equation(k: int, c: float) -> None:
     alpha = theory.break_even_alpha(k, c)
@@ -213,7 +207,6 @@ def test_break_even_solves_its_equation(k: int, c: float) -> None:
         assert theory.speedup(alpha - 1e-3, k, c) < 1.0
 
 
-@settings(deadline=None)
 @given(st.integers(1, 32), st.floats(0.01, 0.999))
 def test_break_even_gives_back_the_alpha_it_came_from(k: int, alpha: float) -> None:
     c = k / (power_sum(alpha, k) - 1)

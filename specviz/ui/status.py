@@ -9,6 +9,7 @@ from specviz.events import End, Progress, Settings, Stage
 from specviz.stats import Rates
 from specviz.tokens import clip, width
 from specviz.ui.literal import literal
+from specviz.ui.widgets.numbers import plus_minus, prob, times
 from specviz.ui.widgets.sentences import ENDS
 
 Tone = Literal["plain", "strong", "quiet", "accent", "warning", "error"]
@@ -37,11 +38,10 @@ class Field:
 
 
 def rate(value: float | None) -> str:
-    """A number in [0, 1] in four cells."""
+    """A number in [0, 1] in four cells, rounded to neither end."""
     if value is None:
         return "–   "
-    text = f"{value:.3f}"
-    return text[1:] if text.startswith("0") else text[:4]
+    return ">.99" if 0.9995 <= value < 1 else prob(value)
 
 
 def interval(bounds: tuple[float, float] | None) -> str:
@@ -61,7 +61,7 @@ def number(value: float | None, digits: int = 2, width: int = 4) -> str:
 
 
 def signed(value: float | None) -> str:
-    return "   –" if value is None else f"{value:+.1f}".rjust(4)
+    return "   –" if value is None else plus_minus(value, 1).rjust(4)
 
 
 def short_error(value: float | None) -> str:
@@ -80,7 +80,7 @@ def warnings(rates: Rates) -> list[Field]:
         fields.append(Field((f"BUG: {z}, acceptance contradicts its chance", f"BUG: {z}"), 0, "error"))
     slow = "slower than the target alone"
     if rates.speedup_measured_cost is not None and rates.speedup_measured_cost < 1:
-        fields.append(Field((f"measured {rates.speedup_measured_cost:.2f}x: {slow}", slow), 1, "warning"))
+        fields.append(Field((f"measured {times(rates.speedup_measured_cost)}: {slow}", slow), 1, "warning"))
     elif rates.speedup_model is not None and rates.speedup_model < 1:
         fields.append(Field((slow,), 1, "warning"))
     return fields
@@ -98,7 +98,7 @@ def rate_fields(rates: Rates) -> list[Field]:
         Field((f"{tokens} {short_error(rates.tokens_per_round_se)}", tokens, ""), 2, "strong"),
         Field((formula, ""), 7),
         Field((f"c {number(rates.c, 1, 3)}", ""), 6),
-        Field((f"model {number(rates.speedup_model)}x", ""), 3),
+        Field((f"model {times(rates.speedup_model)}".ljust(11), ""), 3),
         *warnings(rates),
         Field((f"z {signed(rates.agreement_z)}", ""), 4),
     ]

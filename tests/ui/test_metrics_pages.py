@@ -73,9 +73,24 @@ def test_a_contradiction_is_called_a_bug() -> None:
     timeline = timeline_of(make_round(i, drafted=never) for i in range(1, 21))
     lines = page(acceptance, timeline)
     # (0 - 20 * .9) / sqrt(20 * .9 * .1) = -18 / 1.342
-    assert fields(lines, "z")[:2] == ["-13.42", "BUG:"]
+    assert fields(lines, "z")[:2] == ["−13.42", "BUG:"]
     layout = acceptance(scope(timeline))(118, UNICODE)
-    assert ("-13.42", "error") in [(text.strip(), style) for line in layout for text, style in line]
+    assert ("−13.42", "error") in [(text.strip(), style) for line in layout for text, style in line]
+
+
+def test_a_rate_is_a_rate_where_no_round_was_whole() -> None:
+    """One round, ended by its first draft: no N to predict, so nothing stands below E[N]."""
+    lines = page(acceptance, timeline_of([make_round(1, verdicts="✓–––")]))
+    assert fields(lines, "vLLM       draft acceptance rate")[:3] == [".250", "–", "–"]
+    assert fields(lines, "LM Studio  accepted / predicted")[:3] == ["1.00", "–", "–"]
+    assert fields(lines, "SGLang     spec_accept_length")[:3] == ["1.00", "1.00", "–"]
+
+
+@pytest.mark.parametrize("cells", [90, 100, 110, 118])
+def test_what_engines_count_is_cut_like_words_and_not_like_tokens(cells: int) -> None:
+    lines = page(acceptance, small(), cells)
+    (row,) = [line for line in lines if line.startswith("SGLang     spec_accept_length")]
+    assert row.endswith(("…", "(rounds with a draft)"))
 
 
 def test_greedy_has_no_z_and_typical_no_overlap() -> None:
@@ -109,6 +124,15 @@ def test_the_histogram_stands_beside_what_is_expected() -> None:
     assert [line.split()[-1] for line in pairs[1::2]] == ["1.1", "0.8", "0.6", "1.5"]
     assert [line.count("░") for line in pairs[1::2]] == [18, 13, 10, 26]  # of 26 cells for 1.54
     assert [line[0] for line in pairs[0::2]] == ["1", "2", "3", "4"]
+
+
+def test_what_is_rarely_expected_is_not_never_expected() -> None:
+    """One round at K 2, at α 101/102: P(N = 1) = 1/102, P(N = 2) = 101/102², P(N = 3) = 101²/102²."""
+    rounds = [make_round(i, verdicts="✗" if i == 1 else "✓") for i in range(1, 101)]
+    last = make_round(101, verdicts="✓✓", settings=Settings(k=2))
+    lines = page(tokens_per_round, timeline_of([*rounds, last]), 78)
+    head = lines.index("Rounds by N, the tokens they brought")
+    assert [line.split()[-1] for line in lines[head + 3 : head + 8 : 2]] == ["<0.1", "<0.1", "1.0"]
 
 
 def test_causes_and_drift() -> None:
@@ -182,6 +206,25 @@ def test_the_curve_has_a_column_a_k_and_marks_its_own_and_the_best() -> None:
     assert (marks[place], marks[place + 1]) == ("↑", "*")
     assert axis[6 + 2 * 8] == "8"
     assert key.split("   ")[:2] == ["", ""] and "↑ K 3   * best K 3" in key
+
+
+def test_measured_cost_says_since_when_it_counts() -> None:
+    """At K 3 since round 2, while the rates and the medians are those of all rounds."""
+    lines = page(speed, small(), 118)
+    assert any(line.endswith("(draft + verify + decide) since round 2, when K changed.") for line in lines)
+    assert not any("when K changed" in line for line in page(speed, calibrated(make_run(5)), 118))
+
+
+def test_times_too_short_to_print_are_not_nothing() -> None:
+    rounds = [make_round(i, verdicts="✓✓✗·", timing=Timing(0.008, 10.0, 0.0, 0.5, 11.0)) for i in (1, 2, 3)]
+    lines = page(speed, timeline_of(rounds, Calibration(10.0, 9.0, 8)), 78)
+    assert fields(lines, "draft ")[:4] == ["0.01", "ms", "<0.01", "ms"]
+    assert fields(lines, "decide")[:2] == ["0.00", "ms"]
+
+
+def test_at_k_0_no_alpha_pays() -> None:
+    lines = page(speed, calibrated([*make_run(3), make_round(4, verdicts="")]), 118)
+    assert " ".join(fields(lines, "break-even α")) == "– none: at K 0 nothing is drafted."
 
 
 def test_a_slowdown_is_said_first() -> None:

@@ -141,6 +141,19 @@ def test_looking_back_is_the_text_of_that_round_and_forward_again_restores_it() 
     assert text_of(told) == latest
 
 
+def test_a_width_come_back_to_is_laid_out_as_if_it_had_never_changed() -> None:
+    rounds = make_run(30, 4, 3)
+    told = story(*rounds[:10], width=40)
+    for width, upto in ((24, 15), (40, 20), (31, 25), (40, 30), (24, 30)):
+        told.wrap(width)
+        for round in rounds[len(told.rounds) : upto]:
+            told.append(round)
+        told.look(upto, None)
+        fresh = story(*rounds[:upto], width=width)
+        fresh.look(upto, None)
+        assert text_of(told) == text_of(fresh), (width, upto)
+
+
 def test_lines_above_the_reported_change_stay_the_same() -> None:
     rounds = make_run(30, 4, 5)
     told = story(*rounds, width=30)

@@ -6,7 +6,7 @@ from specviz.drafted_tokens import overlap_histogram
 from specviz.peer_rates import PeerRate, peer_rates
 from specviz.rates import Rates
 from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.drawing import Part, bar, fit
+from specviz.ui.widgets.drawing import Part, bar
 from specviz.ui.widgets.metrics_layout import (
     Fact,
     Layout,
@@ -17,11 +17,12 @@ from specviz.ui.widgets.metrics_layout import (
     heading,
     paragraph,
     said,
+    shortened,
     stacked,
     table,
 )
 from specviz.ui.widgets.metrics_scope import Scope
-from specviz.ui.widgets.numbers import counted, fixed, prob
+from specviz.ui.widgets.numbers import counted, fixed, plus_minus, prob
 from specviz.ui.widgets.positions import lines_of
 
 BUG = 4.0
@@ -103,8 +104,8 @@ def _agreement(rates: Rates) -> Fact:
         return Fact("z", prob(None), words=words)
     words = "0 ± 1 if acceptance follows its chance; |z| > 4 is a bug."
     if abs(z) > BUG:
-        return Fact("z", f"{z:+.2f}", words=f"BUG: acceptance contradicts its chance. {words}", style="error")
-    return Fact("z", f"{z:+.2f}", words=words)
+        return Fact("z", plus_minus(z), words=f"BUG: acceptance contradicts its chance. {words}", style="error")
+    return Fact("z", plus_minus(z), words=words)
 
 
 def _balance(rates: Rates) -> str:
@@ -120,9 +121,8 @@ def _peers(rates: Rates, peers: tuple[PeerRate, ...], cells: int, glyphs: Glyphs
     names = [said(peer.name, glyphs) for peer in peers]
     rows: list[list[Part]] = [[(name, "head") for name in ("engine", "calls it", "value", "E[N] by it", "measured")]]
     for peer, name in zip(peers, names, strict=True):
-        length = peer.predicted is None
-        value = fixed(peer.value, 2, glyphs.none) if length else prob(peer.value, none=glyphs.none)
-        claimed = fixed(peer.value if length else peer.predicted, 2, glyphs.none)
+        value = fixed(peer.value, 2, glyphs.none) if peer.is_length else prob(peer.value, none=glyphs.none)
+        claimed = fixed(peer.value if peer.is_length else peer.predicted, 2, glyphs.none)
         rows.append(
             [
                 (peer.engine, "text"),
@@ -138,8 +138,7 @@ def _peers(rates: Rates, peers: tuple[PeerRate, ...], cells: int, glyphs: Glyphs
     if room >= 24:
         words = ["", *(said(peer.definition, glyphs) for peer in peers)]
         lines = [
-            [*line, ("   " + fit(text, room, ascii=glyphs.ascii), "head")]
-            for line, text in zip(lines, words, strict=True)
+            [*line, ("   " + shortened(text, room, glyphs), "head")] for line, text in zip(lines, words, strict=True)
         ]
     return [*title, *lines]
 

@@ -21,7 +21,7 @@ from specviz.ui.widgets.metrics_layout import (
     table,
 )
 from specviz.ui.widgets.metrics_scope import Scope
-from specviz.ui.widgets.numbers import counted, fixed, prob
+from specviz.ui.widgets.numbers import counted, fixed, plus_minus, prob
 
 _TWO_BLOCKS = 108
 _HISTOGRAM, _BAR = 46, 26
@@ -72,7 +72,7 @@ def length_facts(rates: Rates, why: Dependence) -> list[Fact]:
         ),
         Fact(
             "gap",
-            "–" if why.gap is None else f"{why.gap:+.2f}".replace("-", "−"),
+            "–" if why.gap is None else plus_minus(why.gap),
             words="formula at α tested − measured.",
         ),
     ]
@@ -103,9 +103,7 @@ def _histogram(rates: Rates, glyphs: Glyphs) -> Lines:
     lengths = sorted(rates.histogram)
     expected = [rates.expected_histogram.get(n) for n in lengths]
     most = max([1.0, *map(float, rates.histogram.values()), *(value or 0.0 for value in expected)])
-    numbers = on_point(
-        [*(str(rates.histogram[n]) for n in lengths), *(fixed(value, 1, glyphs.none) for value in expected)]
-    )
+    numbers = on_point([*(str(rates.histogram[n]) for n in lengths), *(_expected(value, glyphs) for value in expected)])
     index = len(str(lengths[-1]))
     lines: Lines = [
         heading("Rounds by N, the tokens they brought", glyphs),
@@ -123,6 +121,11 @@ def _histogram(rates: Rates, glyphs: Glyphs) -> Lines:
         lines.append([(f"{n:>{index}}  ", "text"), (there, "measured"), (f"  {measured}", "text")])
         lines.append([(" " * (index + 2), "text"), (foreseen, "formula"), (f"  {predicted}", "head")])
     return lines
+
+
+def _expected(value: float | None, glyphs: Glyphs) -> str:
+    """A number of rounds; one that is not 0 is not printed as 0."""
+    return "<0.1" if value is not None and 0 < value < 0.05 else fixed(value, 1, glyphs.none)
 
 
 def _causes(why: Dependence, glyphs: Glyphs) -> Lines:

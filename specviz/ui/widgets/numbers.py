@@ -69,6 +69,19 @@ def fixed(value: float | None, digits: int, none: str = NONE) -> str:
     return none if value is None else f"{value:.{digits}f}"
 
 
+def plus_minus(value: float, digits: int = 2, minus: str = "−") -> str:
+    """A plain number with its sign: ``+0.14``, ``−1.57``."""
+    return f"{minus if value < 0 else '+'}{abs(value):.{digits}f}"
+
+
+def times(value: float | None, none: str = NONE) -> str:
+    """A speedup: ``1.65x``. What is not 1 is not rounded to it: ``<1.00x``, ``>1.00x``."""
+    if value is None:
+        return none
+    text = f"{value:.2f}x"
+    return text if text != "1.00x" or value == 1 else f"{'<' if value < 1 else '>'}{text}"
+
+
 def milliseconds(value: float) -> str:
     """A time in two or three figures: ``0.95 ms``, ``7.1 ms``, ``132 ms``."""
     digits = 2 if value < 0.995 else 1 if value < 99.95 else 0

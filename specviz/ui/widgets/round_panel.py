@@ -9,6 +9,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from specviz.events import End, Round
+from specviz.tokens import clip
 from specviz.tokens import width as cells
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
 from specviz.ui.phases import (
@@ -138,7 +139,8 @@ class RoundPanel(Bordered):
         reserved = self._max_k + 1
         room = height - head - times
         table = max(1, min(reserved, room - min(_NOTE_LINES, room // 3)))
-        notes = notes[: max(0, room - table)]
+        if len(notes) > (fitting := min(_MOST_NOTE_LINES, max(0, room - table))):
+            notes = self._cut(notes[:fitting])
         drawing = RoundTable(Columns.fitting(width, self._max_k), self._glyphs)
 
         lines: list[list[Part]] = []
@@ -161,7 +163,8 @@ class RoundPanel(Bordered):
         lines += [[(" ", "text"), note] for note in notes]
         lines += [[] for _ in range(height - times - len(lines))]
         if times:
-            lines.append([(f" {times_so_far(shown, self._reveal, self._glyphs)}", "head")])
+            line = f" {times_so_far(shown, self._reveal, self._glyphs)}"
+            lines.append([(clip(line, width, ascii=self._glyphs.ascii), "head")])
         base = self.rich_style
         tint = self.painted("round--chosen")
         return [
@@ -171,7 +174,14 @@ class RoundPanel(Bordered):
 
     def _notes(self, shown: Round, width: int) -> list[str]:
         sentences = explain_phase(shown, self._reveal, self._glyphs, self._row).split("\n")
-        return [line for sentence in sentences for line in _wrapped(sentence, max(1, width - 2))][:_MOST_NOTE_LINES]
+        return [line for sentence in sentences for line in _wrapped(sentence, max(1, width - 2))]
+
+    def _cut(self, notes: list[Part]) -> list[Part]:
+        """The lines there is room for, the last of which says that it goes on."""
+        if not notes:
+            return []
+        last, style = notes[-1]
+        return [*notes[:-1], (f"{last} {self._glyphs.ellipsis}", style)]
 
     def _scroll(self, table: int, reserved: int, k: int) -> None:
         """Keep the chosen row among the ``table`` rows there is room for."""

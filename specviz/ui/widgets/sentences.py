@@ -168,8 +168,8 @@ def _last(round: Round, glyphs: Glyphs) -> str:
 
 
 def _chance(value: float) -> str:
-    """Two digits, and for what is rarer than one in a hundred as many as show how rare."""
-    return precise(value) if 0 < value < 0.01 else short(value)
+    """Two digits, and for what is rarer than one in ten as many as show how rare."""
+    return precise(value) if 0 < value < 0.1 else short(value)
 
 
 def _why_last(round: Round, last: Emitted) -> str:

@@ -1,6 +1,7 @@
 """The text of a run as wrapped lines: what was emitted, and the round being looked at with its ghosts."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from specviz.events import Emitted, Prompt, Round, Token
 from specviz.tokens import TextDecoder, visible
@@ -11,6 +12,15 @@ from specviz.ui.widgets.flow import Flow, Line, Place, Span
 _LOST = "\ufffd"
 _LONGEST_CHARACTER = 4
 """Bytes of UTF-8."""
+_LAYOUTS = 2
+"""Widths remembered: a panel that comes and goes changes the width of the text back and forth."""
+
+
+class _Layout(NamedTuple):
+    """The lines of everything, and where each round ends in them; ``places[0]``: behind the prompt."""
+
+    flow: Flow
+    places: list[Place]
 
 
 class Story:
@@ -31,22 +41,30 @@ class Story:
         ]
         self._pieces: list[list[str]] = []
         self.rounds: list[Round] = []
+        self._layouts: dict[int, _Layout] = {}
         self.wrap(width)
 
     def wrap(self, width: int) -> None:
-        """Lay everything out anew for ``width`` cells."""
-        self._flow = Flow(width)
-        for token, piece in zip(self._prompt.tokens or (None,), self._prompt_pieces, strict=True):
-            special = token is not None and token.id in self._special_ids
-            self._flow.add(piece, Span("", 0, "prompt", 0, 0, "special" if special else "text"))
-        self._places: list[Place] = [self._flow.place()]
-        for round, pieces in zip(self.rounds, self._pieces, strict=True):
+        """Lay everything out for ``width`` cells, or go back to how it was laid out when they were as many."""
+        self._layout = self._layouts.pop(width) if width in self._layouts else self._begin(width)
+        self._layouts[width] = self._layout
+        if len(self._layouts) > _LAYOUTS:
+            del self._layouts[next(iter(self._layouts))]
+        done = len(self._layout.places) - 1
+        for round, pieces in zip(self.rounds[done:], self._pieces[done:], strict=True):
             self._commit(round, pieces)
         self.look(0, None)
 
+    def _begin(self, width: int) -> _Layout:
+        flow = Flow(width)
+        for token, piece in zip(self._prompt.tokens or (None,), self._prompt_pieces, strict=True):
+            special = token is not None and token.id in self._special_ids
+            flow.add(piece, Span("", 0, "prompt", 0, 0, "special" if special else "text"))
+        return _Layout(flow, [flow.place()])
+
     @property
     def width(self) -> int:
-        return self._flow.width
+        return self._layout.flow.width
 
     def append(self, round: Round) -> None:
         pieces = [self._decode(token) for token in round.emitted]
@@ -63,7 +81,9 @@ class Story:
             self._pieces[-1][-1] += rest
         else:
             self._prompt_pieces[-1] += rest
-        self.wrap(self.width)
+        width = self.width
+        self._layouts.clear()
+        self.wrap(width)
 
     def look(self, shown: int, row: int | None, reveal: Reveal | None = None) -> int:
         """Make the text that of round ``shown``, 0 for the prompt; with ``reveal`` that round as far as it had come.
@@ -73,7 +93,7 @@ class Story:
         before = getattr(self, "_base", 0)
         shown = max(0, min(shown, len(self.rounds)))
         self.shown = shown
-        start = self._places[max(0, shown - 1)]
+        start = self._layout.places[max(0, shown - 1)]
         self._tail = Flow(self.width, start)
         self._base = start.lines
         if shown:
@@ -89,7 +109,7 @@ class Story:
         if y < 0 or y >= self.count:
             return ()
         if y < self._base:
-            return self._flow.lines[y]
+            return self._layout.flow.lines[y]
         y -= self._base
         return self._tail.lines[y] if y < len(self._tail.lines) else self._tail.open
 
@@ -110,8 +130,8 @@ class Story:
 
     def _commit(self, round: Round, pieces: Sequence[str]) -> None:
         for row, (token, piece) in enumerate(zip(round.emitted, pieces, strict=True)):
-            self._emitted(self._flow, round, row, token, piece, "")
-        self._places.append(self._flow.place())
+            self._emitted(self._layout.flow, round, row, token, piece, "")
+        self._layout.places.append(self._layout.flow.place())
 
     def _tell(self, round: Round, pieces: Sequence[str], cursor: int | None, reveal: Reveal | None) -> None:
         """The round looked at: accepted tokens, ghosts, the last token."""
