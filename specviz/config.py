@@ -101,8 +101,9 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run of an opened source: where it starts."""
+    """One run of an opened source: where it starts. ``recording``: which of several recorded runs, from 0."""
 
     prompt: str
     seed: int
     settings: Settings
+    recording: int = 0

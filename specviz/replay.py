@@ -1,4 +1,4 @@
-"""A recorded run as a source: the same events, without a model."""
+"""Recorded runs as a source: the same events, without a model."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,34 +12,32 @@ from specviz.trace import Trace, read
 
 
 class TraceSource:
-    """Implements Source on a trace: a path, or ``bundled:demo`` for the one that comes with specviz.
+    """Implements Source on one or more traces: paths, or ``bundled:demo`` for the one that comes with specviz.
 
-    The numbers of the recording's own summary are not passed on: whoever shows the run counts its rounds.
+    The numbers of a recording's own summary are not passed on: whoever shows the run counts its rounds.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.name = str(path)
-        self._trace: Trace | None = None
+    def __init__(self, *paths: str | Path) -> None:
+        self.names = tuple(map(str, paths))
+        self._traces: tuple[Trace, ...] = ()
 
     def open(self, emit: Emit) -> None:
-        """Read and check the whole recording, once. Raises SpecvizError where it is none."""
-        self._trace = self._trace or read_trace(self.name)
-        if self._trace.incomplete:
-            name = visible(self.name.encode("utf-8", "surrogateescape"))
-            emit(Notice(f"The last record of {name} is incomplete and was left out; everything before it is here."))
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds the opened recording has."""
-        return len(self._trace.rounds) if self._trace else 0
+        """Read and check all recordings whole, once. Raises SpecvizError where one is none."""
+        self._traces = self._traces or tuple(map(read_trace, self.names))
+        for name, trace in zip(self.names, self._traces, strict=True):
+            if trace.incomplete:
+                shown = visible(name.encode("utf-8", "surrogateescape"))
+                emit(
+                    Notice(f"The last record of {shown} is incomplete and was left out; everything before it is here.")
+                )
 
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
     ) -> Iterator[Event]:
-        """The recorded run, whatever was asked for."""
-        if self._trace is None:
+        """The recorded run number ``request.recording``, whatever else was asked for."""
+        if not self._traces:
             raise RuntimeError("open() comes before run()")
-        for event in _events(self._trace):
+        for event in _events(self._traces[request.recording]):
             if stopped():
                 return
             yield event

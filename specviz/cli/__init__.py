@@ -63,7 +63,8 @@ def specviz(ctx: click.Context, /, **given: Any) -> int:
     from specviz.cli.app import live
 
     run = run_options(given, one_prompt=False)
-    return live(run, _display(given), given["record"], given["no_record"], piped=given["prompt_file"] == "-")
+    display = _display(given, paced=not given["present"] or _given(ctx, "pace"))
+    return live(run, display, given["record"], given["no_record"], piped=given["prompt_file"] == "-")
 
 
 @specviz.command()
@@ -106,18 +107,22 @@ def bench(ks: tuple[int, ...], repeats: int, prompts_file: str | None, as_json: 
 
 
 @specviz.command()
-@click.argument("trace")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @click.option("--at", type=Whole(1), metavar="N", help="Open on round N instead of the last.")
+@click.option("--loop", is_flag=True, help="Play, and start anew at the end.")
 @options(DISPLAY_OPTIONS)
 @click.pass_context
-def replay(ctx: click.Context, /, trace: str, at: int | None, **given: Any) -> int:
-    """The app on a recorded run: a file, or bundled:demo.
+def replay(ctx: click.Context, /, traces: tuple[str, ...], at: int | None, loop: bool, **given: Any) -> int:
+    """The app on recorded runs: files, or bundled:demo.
 
-    Opens paused on the last round; --pace plays from the first.
+    Opens paused on the last round, a presentation before the first; --pace plays from the first. Several runs stand
+    behind the digits 1 to 9.
     """
-    from specviz.cli.app import replay as replay_trace
+    from specviz.cli.app import replay as replay_traces
 
-    return replay_trace(trace, _display(given, at=at, paced=_given(ctx, "pace")))
+    if len(traces) > 9:
+        raise click.UsageError(f"{len(traces)} traces were given; there are nine digits to choose by.")
+    return replay_traces(traces, _display(given, at=at, paced=_given(ctx, "pace") or loop, loop=loop))
 
 
 @specviz.command()
@@ -166,7 +171,7 @@ def _given(ctx: click.Context, name: str) -> bool:
     return ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
-def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True) -> Any:
+def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True, loop: bool = False) -> Any:
     from specviz.ui.options import AppOptions
 
     return AppOptions(
@@ -176,6 +181,9 @@ def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True
         at=at,
         breakpoints=given["breakpoints"],
         theme=given["theme"],
+        loop=loop,
+        present=given["present"],
+        title=given["title"],
         ascii=given["ascii"] or not unicode_screen(),
     )
 

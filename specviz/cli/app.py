@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -17,7 +17,7 @@ from specviz.replay import TraceSource
 from specviz.runs_folder import new_run_path
 from specviz.source import Source
 from specviz.tokens import safe_terminal_text
-from specviz.ui.options import AppOptions
+from specviz.ui.options import LAST_ROUND, AppOptions
 
 SWITCH_INTERVAL = 1e-4
 """Seconds a thread may keep the interpreter from another. Every torch call gives it up and wants it back at once; with
@@ -77,13 +77,15 @@ def live(options: RunOptions, display: AppOptions, record: Path | None, no_recor
     return _show(DeferredSource(options), display)
 
 
-def replay(trace: str, display: AppOptions) -> int:
-    """Run the app on a recorded run."""
-    require_terminal(f"specviz stats {trace}")
-    source = TraceSource(trace)
+def replay(traces: Sequence[str], display: AppOptions) -> int:
+    """Run the app on recorded runs, all of which are read first: the digits choose among several."""
+    require_terminal(f"specviz stats {' '.join(traces)}")
+    source = TraceSource(*traces)
     source.open(lambda _event: None)
-    at = source.rounds if display.at is None and display.paused else display.at
-    return _show(source, replace(display, live=False, trace=Path(trace), at=at))
+    at = LAST_ROUND if display.at is None and display.paused and not display.present else display.at
+    paths = tuple(map(Path, traces))
+    recordings = paths if len(paths) > 1 else ()
+    return _show(source, replace(display, live=False, trace=paths[0], recordings=recordings, at=at))
 
 
 def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Callable[[], Recorder | None]:

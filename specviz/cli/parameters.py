@@ -196,8 +196,14 @@ RUN_OPTIONS = [
 DISPLAY_OPTIONS = [
     click.option("--theme", metavar="NAME", help="A theme by name; `specviz themes` lists them."),
     click.option("--paused", is_flag=True, help="Open paused."),
+    click.option("--present", is_flag=True, help="Open as a presentation; it waits for a key unless --pace is given."),
+    click.option("--title", default="", metavar="TEXT", help="A line of your own above the presentation."),
     click.option(
-        "--pace", type=Pace(), default="auto", show_default=True, help="Seconds between rounds; 0: full speed."
+        "--pace",
+        type=Pace(),
+        default="auto",
+        show_default=True,
+        help="Seconds between rounds, in a presentation between phases; 0: full speed.",
     ),
     click.option(
         "--break",

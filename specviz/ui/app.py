@@ -21,7 +21,10 @@ from specviz.ui.inbox import Inbox
 from specviz.ui.keys import app_bindings
 from specviz.ui.literal import in_ascii, literal
 from specviz.ui.options import AppOptions
+from specviz.ui.picture import Picture
+from specviz.ui.screens.export import ExportScreen
 from specviz.ui.screens.main import MainScreen
+from specviz.ui.screens.present import PresentScreen
 from specviz.ui.terminal_guard import signals_leave
 from specviz.ui.themed import Themed
 from specviz.ui.timeline import Timeline
@@ -74,7 +77,9 @@ class SpecvizApp(Themed):
             live=options.live,
             pace=options.pace,
             watch=Watch(options.breakpoints),
+            loop=options.loop,
         )
+        self.presentation: PresentScreen | None = None
         self._started = False
         self._next_paint = 0.0
         self._drain_timer: Timer | None = None
@@ -92,13 +97,35 @@ class SpecvizApp(Themed):
     def on_mount(self) -> None:
         self._signals.enter_context(signals_leave(self.leave))
         self.tell_bad_themes()
+        if self.options.present:
+            self.present(by_key=False)
+
+    def present(self, *, by_key: bool = True) -> None:
+        """Put the presentation over the main screen."""
+        self.presentation = PresentScreen(self.transport, self.options, opened_by_key=by_key)
+        self.push_screen(self.presentation, self._presented)
+
+    def _presented(self, _answer: None) -> None:
+        self.presentation = None
+        self.main.update()
+
+    def action_export(self) -> None:
+        """Ask where to save a picture of the screen as it is now."""
+
+        def done(saved: tuple[Path, ...] | None) -> None:
+            if saved:
+                self.say(f"Saved to {' and '.join(map(str, saved))}")
+
+        picture = Picture.of(self)
+        self.push_screen(ExportScreen(picture, self.timeline.shown, ascii=self.options.ascii), done)
 
     def start(self) -> None:
         """Begin the first run; called once the first picture is on screen, for loading takes the interpreter's time."""
         if not self._started:
             self._started = True
             self.session.start()
-            self.transport.begin(self.options.request, paused=self.options.paused, at=self.options.at)
+            paused = self.options.paused or self.options.present
+            self.transport.begin(self.options.request, paused=paused, at=self.options.at)
 
     def on_unmount(self) -> None:
         self._signals.close()
@@ -123,7 +150,9 @@ class SpecvizApp(Themed):
     @property
     def trace_path(self) -> Path | None:
         """The file this run is in."""
-        return self.inbox.path or self.options.trace
+        recordings = self.options.recordings
+        recorded = recordings[self.transport.request.recording] if recordings else self.options.trace
+        return self.inbox.path or recorded
 
     def farewell(self) -> str:
         """For the normal screen, when the app has left it: what went wrong, the run in numbers, how to see it again."""
@@ -161,8 +190,9 @@ class SpecvizApp(Themed):
                 self.transport.accept(run_id, event)
         wait = self._next_paint - time.monotonic()
         if wait <= 0:
-            self.main.update()
-            self.main.call_after_refresh(self.inbox.painted)
+            shown = self.presentation or self.main
+            shown.update()
+            shown.call_after_refresh(self.inbox.painted)
             self._next_paint = time.monotonic() + (FLOODED if self.transport.flooding else SMOOTH)
         if len(self.inbox):
             self._drain_timer = self.set_timer(BREATH, self._drain)

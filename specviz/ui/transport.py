@@ -17,10 +17,18 @@ PACES = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Seconds between rounds that the pace keys walk through; 0 is full speed."""
 
 
+def next_pace(pace: float, steps: int) -> float:
+    """The next slower (1) or faster (-1) pace of the list; ``pace`` itself where there is none."""
+    if steps > 0:
+        return next((each for each in PACES if each > pace), pace)
+    return next((each for each in reversed(PACES) if each < pace), pace)
+
+
 class Transport:
     """Drives one session and one timeline. Recorded rounds are shown again, never sampled again.
 
     ``watch`` knows which rounds hit a breakpoint; the session has stopped sampling by then, playing stops here.
+    ``loop``: what is played starts anew at its end.
     """
 
     def __init__(
@@ -32,17 +40,19 @@ class Transport:
         live: bool,
         pace: float | None = None,
         watch: Watch | None = None,
+        loop: bool = False,
     ) -> None:
         self.session = session
         self.timeline = timeline
         self.watch = watch or Watch()
         self.live = live
+        self.loop = loop
         self.mode: Mode = "paused"
         self.request = request
         self.settings: Settings = request.settings
         self.run_id = 0
         self._broken = False
-        self._unfolding = False
+        self.unfolding = False
         self._open_on: int | None = None
         self._pace = AUTO_PACE if pace is None else pace
         self.session.pace = self._session_pace
@@ -58,7 +68,7 @@ class Transport:
         self.request = request
         self.settings = request.settings
         self._open_on = at
-        self._unfolding = False
+        self.unfolding = False
         if self.live:
             self.mode = "paused" if paused else "running"
         else:
@@ -82,8 +92,8 @@ class Transport:
         return True
 
     def _take_round(self, round: Round) -> None:
-        if self._unfolding:
-            self._unfolding = False
+        if self.unfolding:
+            self.unfolding = False
             self.timeline.show_phase(round.index, 0)
         if self.mode == "running" and self.watch.hit(round.index):
             self.mode = "paused"
@@ -151,8 +161,8 @@ class Transport:
             timeline.show(timeline.shown - 1)
         elif not timeline.at_end:
             timeline.show_phase(timeline.shown + 1, 0)
-        elif self.can_sample and not self._unfolding:
-            self._unfolding = True
+        elif self.can_sample and not self.unfolding:
+            self.unfolding = True
             self.session.step()
 
     def can_step_phase(self, step: int) -> bool:
@@ -168,6 +178,9 @@ class Transport:
         if self.mode != "playing":
             return False
         shown, total = self.timeline.shown, self.timeline.total
+        if self._starts_anew():
+            self.timeline.show(0)
+            return True
         next_hit = next((hit for hit in self.watch.hits if hit > shown), total)
         if shown < total:
             self.timeline.show(min(next_hit, total) if self._pace == 0 else shown + 1)
@@ -177,13 +190,17 @@ class Transport:
         if not self.timeline.at_end:
             return True
         if self.timeline.over:
-            self.mode = "paused"
+            self.mode = "playing" if self._starts_anew() else "paused"
         elif self.live:
             self.mode = "running"
             self.session.resume()
         return self.mode == "playing"
 
-    def again(self, *, seed: int | None = None, prompt: str | None = None) -> None:
+    def _starts_anew(self) -> bool:
+        """Whether the end is reached of what is played over and over; at full speed it would only flicker."""
+        return self.loop and self.timeline.over and self.timeline.at_end and self.timeline.total > 0 and self._pace > 0
+
+    def again(self, *, seed: int | None = None, prompt: str | None = None, paused: bool = False) -> None:
         """The same request with the settings as they are now, from the start."""
         self.begin(
             replace(
@@ -191,8 +208,13 @@ class Transport:
                 seed=self.request.seed if seed is None else seed,
                 prompt=self.request.prompt if prompt is None else prompt,
                 settings=self.settings,
-            )
+            ),
+            paused=paused,
         )
+
+    def open_recording(self, number: int, *, paused: bool = False, at: int | None = None) -> None:
+        """Show another of the prepared runs, counted from 0."""
+        self.begin(replace(self.request, recording=number), paused=paused, at=at)
 
     def can_change_k(self, steps: int) -> bool:
         return self.live and 0 <= self.settings.k + steps <= MAX_K
@@ -223,8 +245,5 @@ class Transport:
 
     def change_pace(self, steps: int) -> None:
         """The next slower (1) or faster (-1) pace of the list."""
-        if steps > 0:
-            self._pace = next((pace for pace in PACES if pace > self._pace), self._pace)
-        else:
-            self._pace = next((pace for pace in reversed(PACES) if pace < self._pace), self._pace)
+        self._pace = next_pace(self._pace, steps)
         self.session.pace = self._session_pace

@@ -11,7 +11,6 @@ from specviz.ui.screens.help import HelpScreen
 from specviz.ui.screens.prompt import PromptScreen
 from specviz.ui.screens.running import RunActions
 from specviz.ui.screens.save import SaveScreen
-from specviz.ui.screens.theme import ThemeScreen
 
 
 class PanelActions(RunActions):
@@ -57,11 +56,6 @@ class PanelActions(RunActions):
 
         self.app.push_screen(BreakpointsScreen(watch.breakpoints, ascii=self.options.ascii), change)
 
-    def action_theme(self) -> None:
-        themes = self.shell.read_themes()
-        self.shell.tell_bad_themes()
-        self.app.push_screen(ThemeScreen(themes, ascii=self.options.ascii))
-
     def action_edit(self) -> None:
         def run(prompt: str | None) -> None:
             if prompt is not None:
@@ -76,6 +70,12 @@ class PanelActions(RunActions):
 
         if path := self.shell.trace_path:
             self.app.push_screen(SaveScreen(path, ascii=self.options.ascii), done)
+
+    def action_export(self) -> None:
+        self.shell.action_export()
+
+    def action_present(self) -> None:
+        self.shell.present()
 
     def action_help(self) -> None:
         self.app.push_screen(HelpScreen(ascii=self.options.ascii))

@@ -160,9 +160,11 @@ class MainScreen(PanelActions):
         self.key_bar.show([(hint, tuple(map(self.works, hint.actions))) for hint in shown])
 
     def _prompt_name(self) -> str:
-        prompts = self.options.prompts
+        request, prompts, recordings = self.transport.request, self.options.prompts, self.options.recordings
+        if recordings:
+            return f"run {request.recording + 1}/{len(recordings)}: {literal(recordings[request.recording].name)}"
         for number, (name, text) in enumerate(prompts, start=1):
-            if text == self.transport.request.prompt:
+            if text == request.prompt:
                 return f"prompt {number}/{len(prompts)}: {literal(name)}"
         return "prompt of your own" if self.transport.live else ""
 
@@ -210,9 +212,9 @@ class MainScreen(PanelActions):
             case "save":
                 return self.shell.trace_path is not None
             case "prompt":
-                return self.transport.can_begin and bool(self.options.prompts)
+                return self.can_choose(1)
         if action.startswith("prompt("):
-            return self.transport.can_begin and int(action[7:-1]) <= len(self.options.prompts)
+            return self.can_choose(int(action[7:-1]))
         return works(action, self.transport)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -66,6 +66,7 @@ class MetricsScreen(Screen[tuple[int, int] | None]):
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,escape,m", "back", "back", priority=True),
+        Binding("x", "app.export", "picture", priority=True),
         Binding("left,shift+tab", "step(-1)", "previous tab", priority=True),
         Binding("right,tab", "step(1)", "next tab", priority=True),
         *(Binding(tab.key, tab.action, tab.label, priority=True) for tab in TABS),
