@@ -111,11 +111,11 @@ def bench(ks: tuple[int, ...], repeats: int, prompts_file: str | None, as_json: 
 def replay(ctx: click.Context, /, trace: str, at: int | None, **given: Any) -> int:
     """The app on a recorded run: a file, or bundled:demo.
 
-    Opens paused on the last round; --pace plays from the first.
+    Opens paused on the last round; --pace and --break play from the first.
     """
     from specviz.cli.app import replay as replay_trace
 
-    return replay_trace(trace, _display(given, at=at, paced=_given(ctx, "pace")))
+    return replay_trace(trace, _display(given, at=at, paced=_given(ctx, "pace") or bool(given["breakpoints"])))
 
 
 @specviz.command()
