@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz import theory
-from specviz.estimates import Interval, agreement, batch_means_error, interval, wilson
+from specviz.estimates import Interval, agreement, batch_means_error, contradicts, interval, wilson
 from specviz.events import Calibration, Settings
 from specviz.tally import Tallies
 
@@ -86,6 +86,8 @@ class Rates:
     best_k: int | None
     break_even_alpha: float | None
     ceiling: float | None
+    contradicts: bool = False
+    """Whether acceptance cannot have followed its chance: z beyond 4, or another outcome than a certain one."""
 
     def formula_at(self, alpha: float | None) -> float | None:
         """E[N](alpha, K_r) averaged over the real K_r of ``drafts``; None without an alpha or a round."""
@@ -155,10 +157,13 @@ def measure(
         c=c,
         tokens_per_s=_ratio(1000.0 * tokens, total_ms),
         speedup_model=predicted.speedup,
-        speedup_measured_cost=_ratio(target_step * _total(uncut, "emitted"), spent_ms) if target_step else None,
+        speedup_measured_cost=_ratio(target_step * _total(uncut, "emitted"), spent_ms)
+        if target_step and uncut["k"].any()
+        else None,
         best_k=predicted.best_k,
         break_even_alpha=predicted.break_even_alpha,
         ceiling=predicted.ceiling,
+        contradicts=contradicts(_total(rows, "hits"), float(rows["chance"].sum()), float(rows["variance"].sum())),
     )
 
 

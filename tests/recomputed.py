@@ -250,8 +250,11 @@ def _rates(run: Recorded, first: int, tokens_first: int) -> Line:
         "at_length": times["at_length"],
         "c": c,
         "tokens_per_s": ratio(1000 * tokens, sum(r["timing"]["total_ms"] for r in rounds)),
-        "speedup_measured_cost": ratio(target * sum(map(_n, spans)), spent) if target else None,
+        "speedup_measured_cost": ratio(target * sum(map(_n, spans)), spent) if target and any(map(_k, spans)) else None,
         **_model(alpha, k, c),
+        "contradicts": bool(
+            abs(hits - chances.sum()) > (4 * np.sqrt(variance) if variance >= 1e-3 else 0.5),
+        ),
     }
 
 

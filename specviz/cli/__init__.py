@@ -115,14 +115,15 @@ def bench(ks: tuple[int, ...], repeats: int, prompts_file: str | None, as_json: 
 def replay(ctx: click.Context, /, traces: tuple[str, ...], at: int | None, loop: bool, **given: Any) -> int:
     """The app on recorded runs: files, or bundled:demo.
 
-    Opens paused on the last round, a presentation before the first; --pace plays from the first. Several runs stand
-    behind the digits 1 to 9.
+    Opens paused on the last round, a presentation before the first; --pace and --break play from the first. Several
+    runs stand behind the digits 1 to 9.
     """
     from specviz.cli.app import replay as replay_traces
 
     if len(traces) > 9:
         raise click.UsageError(f"{len(traces)} traces were given; there are nine digits to choose by.")
-    return replay_traces(traces, _display(given, at=at, paced=_given(ctx, "pace") or loop, loop=loop))
+    paced = _given(ctx, "pace") or loop or bool(given["breakpoints"])
+    return replay_traces(traces, _display(given, at=at, paced=paced, loop=loop))
 
 
 @specviz.command()

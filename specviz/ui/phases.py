@@ -86,7 +86,9 @@ def without_correction(round: Round) -> Round:
     return replace(
         round,
         drafted=tuple(
-            replace(d, p_top=(), residual_top=(), target_sample=None) if d.verdict == "rejected" else d
+            replace(d, p_top=(), residual_top=(), target_sample=None, raw=d.raw and replace(d.raw, p_top=()))
+            if d.verdict == "rejected"
+            else d
             for d in round.drafted
         ),
         emitted=round.emitted[: round.n_accepted],
@@ -130,7 +132,7 @@ def times_so_far(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE) 
     if reveal is None or reveal.last:
         return told
     separator = f" {glyphs.dot} "
-    return separator.join(told.split(separator)[: 1 + reveal.verified])
+    return separator.join(told.split(separator)[: (reveal.drafted == round.k) + reveal.verified])
 
 
 def _rejected(round: Round, reveal: Reveal) -> bool:

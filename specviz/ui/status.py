@@ -76,9 +76,9 @@ def short_error(value: float | None) -> str:
 def warnings(rates: Rates) -> list[Field]:
     """What must not be missed: a run slower than without drafting, and numbers that contradict the rule."""
     fields = []
-    if rates.agreement_z is not None and abs(rates.agreement_z) > 4:
-        z = f"|z| {abs(rates.agreement_z):.1f} > 4"
-        fields.append(Field((f"BUG: {z}, acceptance contradicts its chance", f"BUG: {z}"), 0, "error"))
+    if rates.contradicts:
+        z = "" if rates.agreement_z is None else f"|z| {abs(rates.agreement_z):.1f} > 4, "
+        fields.append(Field((f"BUG: {z}acceptance contradicts its chance", f"BUG: {z or 'acceptance'}"), 0, "error"))
     slow = "slower than the target alone"
     if rates.speedup_measured_cost is not None and rates.speedup_measured_cost < 1:
         fields.append(Field((f"measured {times(rates.speedup_measured_cost)}: {slow}", slow), 1, "warning"))
@@ -131,8 +131,8 @@ class RunView:
     failed: bool
     draft_device: str = ""
     draft_dtype: str = ""
-    phase: tuple[int, int] | None = None
-    """(phase shown, phases of the round), 1-based; None where the round is shown whole."""
+    phase: int | None = None
+    """The phase the round is shown up to, 1-based; None where it is shown whole."""
     hits: tuple[str, ...] = ()
     """The breakpoints that the round shown hits, in words."""
 
@@ -209,7 +209,7 @@ def state(view: RunView) -> list[Field]:
         said = literal(", ".join(view.hits))
         fields.insert(0, Field((f"break: {said}", f"break: {clip(said, 24)}", f"break: {clip(said, 12)}"), 1, "accent"))
     if view.phase:
-        place = f"{place}, phase {view.phase[0]} of {view.phase[1]}"
+        place = f"{place}, phase {view.phase}"
     if place:
         fields.append(Field((place,), 0, right=True))
     if not at_end and view.mode == "paused":

@@ -69,7 +69,7 @@ class Timeline:
         except ValueError as error:
             self.failed = Failed(f"Round {round.index} cannot be shown: {error}")
             return
-        follows = self.follow and self.at_end
+        follows = self.follow and self.at_end and self.reveal is None
         self.rounds.append(round)
         self.counts.append(len(round.emitted))
         self.max_k = max(self.max_k, round.k, round.settings.k)

@@ -52,7 +52,9 @@ class Transport:
         self.settings: Settings = request.settings
         self.run_id = 0
         self._broken = False
-        self.unfolding = False
+        self._unfolding = False
+        self._asked_at = (0, 0)
+        """The run and its number of rounds when a round to unfold was last asked for."""
         self._open_on: int | None = None
         self._pace = AUTO_PACE if pace is None else pace
         self.session.pace = self._session_pace
@@ -68,7 +70,7 @@ class Transport:
         self.request = request
         self.settings = request.settings
         self._open_on = at
-        self.unfolding = False
+        self._unfolding = False
         if self.live:
             self.mode = "paused" if paused else "running"
         else:
@@ -92,15 +94,15 @@ class Transport:
         return True
 
     def _take_round(self, round: Round) -> None:
-        if self.unfolding:
-            self.unfolding = False
+        if self._unfolding and self.timeline.shown == round.index:
             self.timeline.show_phase(round.index, 0)
-        if self.mode == "running" and self.watch.hit(round.index):
-            self.mode = "paused"
+        if self.mode == "running" and (self.watch.hit(round.index) or not self.session.running):
+            self.pause()
 
     @property
     def can_toggle(self) -> bool:
-        return not self.timeline.at_end or self.mode != "paused" or self.can_sample
+        unfolded = self.timeline.reveal is None
+        return not self.timeline.at_end or self.mode != "paused" or self.can_sample or not unfolded
 
     @property
     def can_sample(self) -> bool:
@@ -118,9 +120,12 @@ class Transport:
 
     @property
     def can_step(self) -> bool:
-        return not self.timeline.at_end or self.can_sample
+        return not self.timeline.at_end or self.can_sample or self.timeline.reveal is not None
 
     def toggle(self) -> None:
+        self._unfolding = False
+        if self.timeline.reveal is not None:
+            self.timeline.show(self.timeline.shown)
         if self.mode != "paused":
             self.pause()
         elif not self.timeline.at_end:
@@ -136,24 +141,36 @@ class Transport:
 
     def forward(self) -> None:
         """One round on: the next recorded one, or at the newest exactly one more sample."""
+        self._unfolding = False
         if self.mode != "paused":
             self.pause()
         if not self.timeline.at_end:
             self.timeline.show(self.timeline.shown + 1)
-        elif self.can_sample:
+            return
+        if self.timeline.reveal is not None:
+            self.timeline.show(self.timeline.shown)
+        if self.can_sample:
             self.session.step()
 
     def seek(self, index: int, row: int | None = None) -> None:
         """Show a recorded round; what runs is paused first."""
+        self._unfolding = False
         if self.mode != "paused":
             self.pause()
         self.timeline.show(index, row)
 
     def step_phase(self, step: int) -> None:
-        """One phase on (1) or back (-1), across rounds; at the newest round's end one more is sampled and unfolded."""
+        """One phase on (1) or back (-1), across rounds; at the newest round's end one more is sampled and unfolded.
+
+        What runs is paused, and the round being made then is the one that unfolds.
+        """
+        timeline = self.timeline
+        self._unfolding = step > 0
+        if self.mode == "running" and timeline.at_end:
+            self.pause()
+            return
         if self.mode != "paused":
             self.pause()
-        timeline = self.timeline
         at, count = timeline.phase
         if 0 <= at + step < count:
             timeline.show_phase(timeline.shown, at + step)
@@ -161,9 +178,14 @@ class Transport:
             timeline.show(timeline.shown - 1)
         elif not timeline.at_end:
             timeline.show_phase(timeline.shown + 1, 0)
-        elif self.can_sample and not self.unfolding:
-            self.unfolding = True
+        elif self.can_sample and self._asked_at != (self.run_id, timeline.total):
+            self._asked_at = self.run_id, timeline.total
             self.session.step()
+
+    @property
+    def unfolding(self) -> bool:
+        """Whether a round to unfold was asked for and is still to come."""
+        return self.can_sample and self._asked_at == (self.run_id, self.timeline.total)
 
     def can_step_phase(self, step: int) -> bool:
         at, count = self.timeline.phase

@@ -38,8 +38,8 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
         failed=timeline.failed is not None,
         draft_device=known("draft_device"),
         draft_dtype=known("draft_dtype"),
-        phase=(timeline.phase[0] + 1, timeline.phase[1]) if timeline.reveal else None,
-        hits=transport.watch.hit(timeline.shown),
+        phase=timeline.phase[0] + 1 if timeline.reveal else None,
+        hits=transport.watch.hit(timeline.shown) if timeline.reveal is None else (),
     )
 
 
@@ -95,6 +95,6 @@ def hints(transport: Transport) -> tuple[Hint, ...]:
         return (play, k, temperature, *always)
     if transport.mode == "running":
         return (play, rounds, k, temperature, Hint(("slower", "faster"), "pace"), metrics, *always)
-    if transport.live and timeline.over and timeline.at_end:
+    if transport.live and timeline.over and timeline.at_end and timeline.reveal is None:
         return (rounds, tokens, why, metrics, Hint(("again",), "again"), Hint(("reseed",), "seed"), *always)
     return (play, rounds, tokens, why, Hint(("rejection(1)", "rejection(-1)"), "rejection"), metrics, *always)

@@ -76,6 +76,7 @@ class RunActions(Screen[None]):
         if place is None:
             self.shell.say(otherwise)
         else:
+            self.transport.seek(place[0])
             self.seek(*place)
 
     def action_k(self, steps: int) -> None:
