@@ -79,6 +79,7 @@ KEYS: tuple[Key, ...] = (
         "Temperature + 0.1 from the next round on",
         "Settings and runs",
     ),
+    Key("drafter", ("o",), "o", "next drafter", "What drafts from the next round on: model, n-grams, layers", "Settings and runs"),
     Key("again", ("r",), "r", "run again", "The same prompt and seed from the start", "Settings and runs"),
     Key("reseed", ("R",), "R", "new seed", "The same prompt with the next seed", "Settings and runs"),
     Key("edit", ("e",), "e", "edit prompt", "Write another prompt and run it", "Settings and runs"),

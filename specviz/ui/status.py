@@ -146,6 +146,7 @@ def run_fields(view: RunView) -> list[Field]:
         Field((*pair_names(view.draft, view.target), ""), 4),
         Field((where, ""), 6, "quiet"),
         Field((f"rule {literal(view.rule)}", ""), 7, "quiet"),
+        *drafting(view.shown.drafter, view.next.drafter),
         changing("K", f"{view.shown.k}", f"{view.next.k}"),
         changing("T", temperatures(view.shown), temperatures(view.next)),
         Field((f"seed {view.seed}",), 2),
@@ -163,6 +164,11 @@ def changing(name: str, now: str, then: str) -> Field:
     if now == then:
         return Field((f"{name} {now}",), 1)
     return Field((f"{name} {now}→{then} next", f"{name} {now}→{then}"), 1, "accent")
+
+
+def drafting(now: str, then: str) -> list[Field]:
+    """A switch to come; which one drafts now stands before the target."""
+    return [] if now == then else [changing("drafter", literal(now), literal(then))]
 
 
 def temperatures(settings: Settings) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from specviz.events import Drafted, Emitted, Raw, Round, Top
 from specviz.tokens import visible
 from specviz.ui.glyphs import Glyphs
+from specviz.ui.widgets.copied import KEYS, copied
 from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.facts import Fact
 from specviz.ui.widgets.number_line import AcceptTest
@@ -80,7 +81,7 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
         tests=() if greedy(round) else _tests(drafted, glyphs),
         test=_test(round, drafted),
         draws=_draws(round, drafted),
-        details=_details(drafted.detail, glyphs),
+        details=_details(drafted, row, glyphs),
         replaces=last is not None,
     )
 
@@ -257,11 +258,14 @@ def _ratio(drafted: Drafted, glyphs: Glyphs) -> str:
     return prob(share) if share < 1 else fixed(share, 3)
 
 
-def _details(detail: Mapping[str, Any], glyphs: Glyphs) -> tuple[str, ...]:
-    """What the drafter noted, whatever it is, as ``key: value``."""
-    return tuple(
-        f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}" for key, value in detail.items()
-    )
+def _details(drafted: Drafted, row: int, glyphs: Glyphs) -> tuple[str, ...]:
+    """What the drafter noted: where it copied from, in words, and whatever else as ``key: value``."""
+    place = copied(drafted, row)
+    notes: Mapping[str, Any] = drafted.detail
+    if place is not None:
+        notes = {key: value for key, value in notes.items() if key not in KEYS}
+    said = [f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}" for key, value in notes.items()]
+    return (place.words, *said) if place else tuple(said)
 
 
 def _written(value: Any) -> str:
