@@ -90,7 +90,7 @@ def warnings(rates: Rates) -> list[Field]:
 def rate_fields(rates: Rates) -> list[Field]:
     """The second line: the rates of the current segment, each under its own name."""
     tested = f"α tested {rate(rates.alpha_tested)}"
-    overlap = f"overlap {rate(rates.alpha_overlap)}"
+    overlap = f"{rates.chance_name} {rate(rates.alpha_overlap)}"
     tokens = f"tokens/round {number(rates.tokens_per_round)}"
     formula = f"formula {number(rates.formula_at_tested)} | {number(rates.formula_at_overlap)}"
     fields = [

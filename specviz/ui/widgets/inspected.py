@@ -13,7 +13,7 @@ from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.facts import Fact
 from specviz.ui.widgets.number_line import AcceptTest
 from specviz.ui.widgets.numbers import fixed, prob, ratio, signed, told_apart
-from specviz.ui.widgets.sentences import counterfactual, explain, greedy, last_token
+from specviz.ui.widgets.sentences import counterfactual, explain, greedy, last_token, sample_bytes
 from specviz.ui.widgets.top_lists import Marked, TopList
 
 _TEN = 10
@@ -77,8 +77,8 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
         sentences=tuple(said),
         lists=_raw_lists(drafted, last) if greedy(round) else _lists(round, drafted, last),
         raw_lists=_raw_lists(drafted, last) if drafted.raw and not greedy(round) else (),
-        groups=_groups(drafted, greedy(round), glyphs),
-        tests=() if greedy(round) else _tests(drafted, glyphs),
+        groups=_groups(round, drafted, glyphs),
+        tests=() if greedy(round) else _tests(round, drafted, glyphs),
         test=_test(round, drafted),
         draws=_draws(round, drafted),
         details=_details(drafted, row, glyphs),
@@ -100,7 +100,7 @@ def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> Insp
     if rejected is not None and _has_residual(round):
         lists.append(_residual(rejected, last))
         share = last.p if last.residual is None else last.residual
-        groups.append((Fact("residual", prob(share)), *_both_facts(rejected, glyphs)[:2]))
+        groups.append((Fact("residual", prob(share)), *_both_facts(rejected, round.settings.rule)[:2]))
     return Inspected(
         token=last,
         kind=last.origin,
@@ -127,8 +127,7 @@ def _draws(round: Round, drafted: Drafted) -> tuple[tuple[str, bytes | None, int
     sample = drafted.target_sample
     if greedy(round) or sample is None:
         return ()
-    known = {c.id: c.bytes for c in drafted.p_top} | {drafted.id: drafted.bytes}
-    return ("draft", drafted.bytes, drafted.id), ("target", known.get(sample), sample)
+    return ("draft", drafted.bytes, drafted.id), ("target", sample_bytes(round, drafted), sample)
 
 
 def _list(name: str, top: Top, marked: tuple[Marked, ...], *, raw: bool = False) -> TopList:
@@ -183,14 +182,14 @@ def _in_residual(drafted: Drafted, token_id: int) -> float | None:
     return min(1.0, (drafted.p - drafted.q) / left) if left > 0 else None
 
 
-def _groups(drafted: Drafted, is_greedy: bool, glyphs: Glyphs) -> tuple[tuple[Fact, ...], ...]:
-    raw = drafted.raw
+def _groups(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[tuple[Fact, ...], ...]:
+    raw, is_greedy = drafted.raw, greedy(round)
     q = (
         Fact("q", prob(drafted.q), _raw(raw, "q")),
         Fact("rank q", _rank(drafted.rank_q, is_greedy), _raw_rank(raw, "q", drafted.id, is_greedy), "rank"),
         Fact("entropy q", _nats(drafted.entropy_q), _raw(raw, "entropy_q"), "entropy"),
     )
-    return _p_facts(drafted, is_greedy, glyphs), q, _both_facts(drafted, glyphs)
+    return _p_facts(drafted, is_greedy, glyphs), q, _both_facts(drafted, round.settings.rule)
 
 
 def _p_facts(token: Drafted | Emitted, is_greedy: bool, glyphs: Glyphs) -> tuple[Fact, ...]:
@@ -202,14 +201,13 @@ def _p_facts(token: Drafted | Emitted, is_greedy: bool, glyphs: Glyphs) -> tuple
     )
 
 
-def _both_facts(drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
+def _both_facts(drafted: Drafted, rule: str) -> tuple[Fact, ...]:
+    """Of p and q together, the accept chance of the rule first."""
     raw = drafted.raw
     apart = "" if raw is None or raw.overlap is None else prob(1 - raw.overlap)
-    return (
-        Fact("overlap", prob(drafted.overlap), _raw(raw, "overlap")),
-        Fact("TV", prob(1 - drafted.overlap), apart),
-        Fact("match", prob(drafted.match)),
-    )
+    overlap = Fact("overlap", prob(drafted.overlap), _raw(raw, "overlap"))
+    distance, match = Fact("TV", prob(1 - drafted.overlap), apart), Fact("match", prob(drafted.match))
+    return (match, overlap, distance) if rule == "equality" else (overlap, distance, match)
 
 
 def _raw(raw: Raw | None, name: str) -> str:
@@ -236,8 +234,10 @@ def _raw_rank(raw: Raw | None, name: str, token_id: int, is_greedy: bool) -> str
     return str(listed) if listed else f">{_TEN}" if len(top) >= _TEN else ""
 
 
-def _tests(drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
+def _tests(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
     chance, u = drafted.accept_prob, drafted.u
+    if round.settings.rule == "equality":
+        return Fact("target's u", prob(u), short="u"), Fact("draft u", prob(drafted.draft_u))
     facts = [Fact("p/q", _ratio(drafted, glyphs))]
     if chance is None:
         return (*facts, Fact("u", prob(u)), Fact("draft u", prob(drafted.draft_u)))
