@@ -1,7 +1,7 @@
 """The two status lines as pure functions: what is shown, in which words, and what goes first when room is short."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
@@ -168,7 +168,10 @@ def changing(name: str, now: str, then: str) -> Field:
 
 def drafting(now: str, then: str) -> list[Field]:
     """A switch to come; which one drafts now stands before the target."""
-    return [] if now == then else [changing("drafter", literal(now), literal(then))]
+    if now == then:
+        return []
+    field = changing("drafter", literal(now), literal(then))
+    return [replace(field, forms=(*field.forms, f"→{literal(then)}"))]
 
 
 def temperatures(settings: Settings) -> str:
