@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from specviz import theory
 from specviz.estimates import Interval, agreement, batch_means_error, contradicts, interval, wilson
 from specviz.events import Calibration, Settings
-from specviz.tally import Tallies
+from specviz.tally import Tallies, chance_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,13 @@ class Rates:
     ceiling: float | None
     contradicts: bool = False
     """Whether acceptance cannot have followed its chance: z beyond 4, or another outcome than a certain one."""
+    rule: str = "exact"
+    """In force in round ``last``."""
+
+    @property
+    def chance_name(self) -> str:
+        """What ``alpha_overlap`` is the mean of: overlap, or match under equality."""
+        return chance_name(self.rule)
 
     def formula_at(self, alpha: float | None) -> float | None:
         """E[N](alpha, K_r) averaged over the real K_r of ``drafts``; None without an alpha or a round."""
@@ -164,6 +171,7 @@ def measure(
         break_even_alpha=predicted.break_even_alpha,
         ceiling=predicted.ceiling,
         contradicts=contradicts(_total(rows, "hits"), float(rows["chance"].sum()), float(rows["variance"].sum())),
+        rule=settings.rule if settings else Settings().rule,
     )
 
 

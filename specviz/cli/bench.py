@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specviz.bench_plan import Plan
+from specviz.bench_plan import Contender, Plan
 from specviz.cli.console import colours, say, show
 from specviz.cli.live import locator
 from specviz.cli.parameters import RUN_OPTIONS, Whole
-from specviz.config import MAX_COUNT, MAX_K, RunOptions
+from specviz.config import DRAFTERS, MAX_COUNT, MAX_K, RunOptions
 from specviz.events import Event, Notice, Progress
 from specviz.tokens import safe_terminal_text
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from specviz.bench_report import Sample
     from specviz.decoder.bench import Bench
 
+CONTENDER = re.compile(rf"({'|'.join(DRAFTERS)})|layers:([1-9]\d{{0,3}})")
 LIST = re.compile(r"\d{1,9}(\.\.\d{1,9})?(,\d{1,9}(\.\.\d{1,9})?)*")
 ESCAPE = re.compile(r"\\([nt\\])")
 ESCAPED = {"n": "\n", "t": "\t", "\\": "\\"}
@@ -52,6 +53,21 @@ class Wholes(click.ParamType[Any]):
         )
 
 
+class Contenders(click.ParamType[Any]):
+    """Drafters as a list, each once: ``model,ngram,layers,layers:2``."""
+
+    name = "drafters"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Contender, ...]:
+        if isinstance(value, tuple):
+            return value
+        found = [CONTENDER.fullmatch(name) for name in str(value).split(",")]
+        contenders = [Contender(one[1] or "layers", int(one[2]) if one[2] else None) for one in found if one]
+        if len(contenders) < len(found):
+            self.fail(f"{value!r} is no list of {', '.join(DRAFTERS)} or layers:N, such as model,layers:2.", param, ctx)
+        return tuple(dict.fromkeys(contenders))
+
+
 def but(options: list[Any], *names: str) -> list[Any]:
     """``options`` without those of these parameter names."""
 
@@ -66,13 +82,21 @@ BENCH_OPTIONS = [
     click.option(
         "--k", "ks", type=Wholes(1, MAX_K), default="1,2,4,8", show_default=True, help="List (1,2,4) or range (1..8)."
     ),
+    click.option(
+        "--drafter",
+        "contenders",
+        type=Contenders(),
+        default="model",
+        show_default=True,
+        help="List of model, ngram, layers and layers:N, compared side by side.",
+    ),
     click.option("--repeats", type=Whole(1, 1000), default=5, show_default=True, help="How often all is measured."),
     click.option("--prompts", "prompts_file", metavar="FILE", help="A prompt a line, \\n for a line break."),
     click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the tables."),
     click.option(
         "--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, show_default=True, help="Tokens of each run."
     ),
-    *but(RUN_OPTIONS, "k", "max_new_tokens", "record"),
+    *but(RUN_OPTIONS, "k", "drafter", "max_new_tokens", "record"),
 ]
 
 
@@ -109,10 +133,12 @@ def _prompts_file(file: str | None) -> str:
         raise click.UsageError(f"--prompts {file} is not UTF-8 text (byte {error.start}).") from None
 
 
-def bench(options: RunOptions, ks: tuple[int, ...], repeats: int, as_json: bool) -> int:
+def bench(
+    options: RunOptions, contenders: tuple[Contender, ...], ks: tuple[int, ...], repeats: int, as_json: bool
+) -> int:
     """Measure and print; the process's exit code. An interruption ends with the repeats that are complete."""
-    plan = Plan(len(options.prompts), ks, repeats, calibrated=options.calibrate > 0)
-    source = _opened(options)
+    source = _opened(options, contenders)
+    plan = Plan(len(options.prompts), ks, repeats, options.calibrate > 0, source.contenders)
     config = source.describe()
     samples: list[Sample] = []
     code = 0
@@ -137,7 +163,7 @@ def bench(options: RunOptions, ks: tuple[int, ...], repeats: int, as_json: bool)
     return code
 
 
-def _opened(options: RunOptions) -> "Bench":
+def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
     from specviz.cli.run import Loading
 
     loading = Loading()
@@ -153,7 +179,7 @@ def _opened(options: RunOptions) -> "Bench":
     tell(Progress("import"))
     from specviz.decoder.bench import Bench
 
-    source = Bench(options, places)
+    source = Bench(options, places, contenders)
     source.open(tell)
     return source
 

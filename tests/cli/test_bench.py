@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from specviz.bench_plan import Task
 from specviz.bench_report import Spread, report
 from specviz.cli import main
-from specviz.cli.bench import BENCH_OPTIONS, Wholes, read_prompts, with_prompts
+from specviz.cli.bench import BENCH_OPTIONS, Contenders, Wholes, read_prompts, with_prompts
 from specviz.cli.bench_table import factor_rows, heading, measured_rows, speedup_rows, stacked
 from specviz.cli.parameters import RUN_OPTIONS
 from specviz.config import PairOptions, RunOptions
@@ -98,6 +98,62 @@ def test_rows_by_hand() -> None:
     assert factor_rows(done) == [["K 2 model", "1.25", *factors]]
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+def test_drafters_side_by_side(
+    columns: int, shelf: Shelf, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    target = shelf.random(2, layers=3, vocab=24)
+    common = ["--target", target, "--prompt", text_of([3, 5, 8, 3, 5]), "--max-new-tokens", "16", "--repeats", "2"]
+    assert main(["bench", *common, "--drafter", "ngram,layers:1,layers:2", "--k", "2,8"]) == 0
+    out = capfd.readouterr().out
+    assert max(cell_len(line) for line in out.splitlines()) <= columns and "…" not in out
+    first = " ".join(out.split())
+    assert first.startswith("ngram, layers:1, layers:2 > ") and " > None" not in first
+    assert re.search(r"^layers:2 K 8( +\.\d\d| +1\.00| +–){4}", out, re.MULTILINE)
+    assert re.search(r"^ngram K 8 .* – +\d+/\d+ ", out, re.MULTILINE), "no c, and its plain rounds counted"
+    for line in out.splitlines():
+        if line.startswith(("K 2 ", "K 8 ", "target")):
+            assert not re.search(r"–\d*\.?$", line), "no figure is cut off"
+
+
+def test_drafters_in_json(shelf: Shelf, capfd: pytest.CaptureFixture[str]) -> None:
+    target = shelf.random(2, layers=3, vocab=24)
+    common = ["--target", target, "--prompt", text_of([3, 5, 8, 3, 5]), "--max-new-tokens", "16", "--repeats", "1"]
+    assert main(["bench", *common, "--drafter", "layers,ngram", "--k", "2", "--json", "--rule", "equality"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert [row["drafter"] for row in told["k"]] == ["layers:1", "ngram"]
+    assert told["config"]["rule"] == "equality" and told["draft"]["token_ms"] is None
+    assert told["calibration"]["drafters"]["layers:1"]["c"]["median"] > 0
+
+
+def test_the_equality_rules_rate_is_called_match(tiny: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *tiny, *TINY, "--rule", "equality"]) == 0
+    out = capfd.readouterr().out
+    assert re.search(r"tested +match +/round", out) and "overlap" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "contenders"),
+    [
+        ("model", ["model"]),
+        ("model,ngram,layers", ["model", "ngram", "layers"]),
+        ("layers:1,layers:2,layers:1", ["layers:1", "layers:2"]),
+        ("ngram,ngram", ["ngram"]),
+    ],
+)
+def test_lists_of_drafters(text: str, contenders: list[str]) -> None:
+    assert list(map(str, Contenders().convert(text, None, None))) == contenders
+
+
+@pytest.mark.parametrize(
+    "text", ["", "copy", "model,", "layers:0", "layers:", "ngram:2", "model ngram", "layers:99999"]
+)
+def test_what_is_no_list_of_drafters_is_refused_in_words(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is no list of model, ngram, layers or layers:N"):
+        Contenders().convert(text, None, None)
+
+
 def test_a_slowdown_is_named() -> None:
     done = report(PLAN, one_repeat())
     slow = replace(done.rows[0], speedup=Spread(0.8, 0.7, 0.9))
@@ -161,6 +217,8 @@ def test_twenty_prompts_come_with_specviz() -> None:
         (("--prompts", "{latin}"), "not UTF-8"),
         (("--prompts", "{latin}", "--prompt", "x"), "--prompts"),
         (("--prompt", "x", "--prompt", "y"), "takes one"),
+        (("--drafter", "model,copy"), "--drafter"),
+        (("--drafter", "ngram,model", "--target", "x"), "--draft"),
     ],
 )
 def test_usage_errors(args: tuple[str, ...], named: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
