@@ -150,7 +150,7 @@ def measure(
         tokens_per_round_first=tokens_first,
         drafts=drafts,
         histogram={n: int(count) for n, count in enumerate(seen, start=1)},
-        expected_histogram=_expected_histogram(alpha_tested, drafts),
+        expected_histogram=expected_lengths(alpha_tested, drafts),
         formula_at_tested=_formula(alpha_tested, drafts),
         formula_at_overlap=_formula(alpha_overlap, drafts),
         per_position=_per_position(rows),
@@ -198,8 +198,8 @@ def _formula(alpha: float | None, drafts: Mapping[int, int]) -> float | None:
     return sum(count * theory.expected_tokens(alpha, k) for k, count in drafts.items()) / rounds
 
 
-def _expected_histogram(alpha: float | None, drafts: Mapping[int, int]) -> dict[int, float]:
-    """sum_r P(N = i | K_r) for i = 1, ..., largest K_r + 1."""
+def expected_lengths(alpha: float | None, drafts: Mapping[int, int]) -> dict[int, float]:
+    """sum_r P(N = i | K_r) for i = 1, ..., largest K_r + 1; ``drafts`` says how many rounds drafted K_r tokens."""
     if alpha is None:
         return {}
     expected = dict.fromkeys(range(1, max(drafts, default=-1) + 2), 0.0)

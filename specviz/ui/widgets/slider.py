@@ -17,7 +17,7 @@ _KNOB, _ASCII_KNOB = "█", "#"
 
 
 class Slider(Painted):
-    """Shows what it is told; a press, a drag or the wheel on it posts what is wanted."""
+    """Shows what it is told; a press on the track, a drag from there or the wheel posts what is wanted."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -111,6 +111,8 @@ class Slider(Painted):
     # -- the mouse
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
+        if not 0 <= self._cell(event) < self._track(self.content_size.width):
+            return
         self._dragged = True
         self.capture_mouse()
         self._point(event)
@@ -131,6 +133,9 @@ class Slider(Painted):
 
     def _point(self, event: events.MouseEvent) -> None:
         track = self._track(self.content_size.width)
-        x = event.x - self.gutter.left - _LABEL - _VALUE - 1
         if track > 1:
-            self.post_message(self.Slid(self, max(0.0, min(1.0, x / (track - 1)))))
+            self.post_message(self.Slid(self, max(0.0, min(1.0, self._cell(event) / (track - 1)))))
+
+    def _cell(self, event: events.MouseEvent) -> int:
+        """Of the track, which the pointer may be left or right of."""
+        return event.x - self.gutter.left - _LABEL - _VALUE - 1
