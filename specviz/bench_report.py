@@ -55,10 +55,10 @@ class Measurement:
 
     ``draft_step_ms`` (a round's draft time over its K_r), ``verify_ms`` (of rounds that drafted K), ``decide_ms`` and
     ``inspect_ms`` are medians of rounds. ``round_ms`` is all decoding time over all rounds, ``token_ms`` over all
-    tokens, tokens_per_s the inverse of that.
+    tokens, ``decoding_tokens_per_s`` the inverse of that (``tokens_per_s`` of a run also counts what specviz adds).
     """
 
-    tokens_per_s: Spread | None
+    decoding_tokens_per_s: Spread | None
     draft_step_ms: Spread | None
     verify_ms: Spread | None
     decide_ms: Spread | None
@@ -83,7 +83,7 @@ def numbers(runs: Sequence[Sequence[Tally]], k: int) -> Numbers:
     spent = sum(r.draft_ms + r.verify_ms + r.decide_ms for r in counted)
     total = sum(r.total_ms for r in counted)
     return {
-        "tokens_per_s": _ratio(1000.0 * tokens, spent),
+        "decoding_tokens_per_s": _ratio(1000.0 * tokens, spent),
         "draft_step_ms": _median([r.draft_ms / r.k for r in counted if r.k]),
         "verify_ms": _median([r.verify_ms for r in counted if r.k == k]),
         "decide_ms": _median([r.decide_ms for r in counted]),

@@ -22,10 +22,10 @@ from specviz.ui.widgets.metrics_table import ORDERS, Listing, Order, Place, dear
 from specviz.ui.widgets.painted import Painted
 
 CHOICES = (
-    Choice("p", "lowest p/q", "order('ratio')"),
-    Choice("c", "most costly", "order('lost')"),
-    Choice("o", "lowest overlap", "order('overlap')"),
-    Choice("i", "ids most rejected", "order('ids')"),
+    Choice("lowest p/q", "order('ratio')"),
+    Choice("most costly", "order('lost')"),
+    Choice("lowest overlap", "order('overlap')"),
+    Choice("rejected ids", "order('ids')"),
 )
 _MARGIN = 3
 """Cells beside a line: padding and the scroll bar."""
@@ -138,6 +138,9 @@ class TokensTab(Vertical):
         self._order = order
         self._bar.show(ORDERS.index(order))
         self._fill(stay=False)
+
+    def order_next(self) -> None:
+        self.order(ORDERS[(ORDERS.index(self._order) + 1) % len(ORDERS)])
 
     def on_resize(self) -> None:
         self._fill()
