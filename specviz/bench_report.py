@@ -22,10 +22,10 @@ class Measurement:
 
     ``draft_step_ms`` (a round's draft time over its K_r), ``verify_ms`` (of rounds that drafted K), ``decide_ms`` and
     ``inspect_ms`` are medians of rounds. ``round_ms`` is all decoding time over all rounds, ``token_ms`` over all
-    tokens, tokens_per_s the inverse of that.
+    tokens, ``decoding_tokens_per_s`` the inverse of that (``tokens_per_s`` of a run also counts what specviz adds).
     """
 
-    tokens_per_s: Spread | None
+    decoding_tokens_per_s: Spread | None
     draft_step_ms: Spread | None
     verify_ms: Spread | None
     decide_ms: Spread | None

@@ -14,7 +14,8 @@
                         "model": PREDICTION, "measured_cost": PREDICTION}}, …],
      "fastest_k": K of the largest measured speedup, "fastest_drafter": and its drafter}
 
-SPREAD {"median", "q1", "q3"} over repeats. MEASUREMENT: the fields of ``bench_report.Measurement``, each a SPREAD.
+SPREAD {"median", "q1", "q3"} over repeats. MEASUREMENT: the fields of ``bench_report.Measurement``, each a SPREAD;
+``decoding_tokens_per_s`` is of draft + verify + decide alone, unlike ``tokens_per_s`` of ``run --json``.
 PREDICTION {"speedup", "alpha", "tokens_per_round", "token_ms", "draft_ms", "verify_ms", "decide_ms" (of a round),
 "off" (predicted / measured), "factors" {name: value}, whose product is off, "why"}. What is undefined is null.
 """

@@ -25,7 +25,8 @@ def peer_rates(rates: Rates) -> tuple[PeerRate, ...]:
     """The acceptance rates and lengths of vLLM, SGLang, llama.cpp, LM Studio and EAGLE, in this order.
 
     A rate counts all of ``rates``, cut rounds and ignored drafts too, as the engines do. Only rounds with a draft count
-    as rounds for those that count drafts or verifications.
+    as rounds for those that count drafts or verifications. For the rates and their E[N] to be of the same rounds, take
+    ``RunStats.since_k`` or those of a run in which K did not change.
     """
     drafting = rates.rounds - rates.plain_rounds
     drafted = rates.accepted_over_drafted

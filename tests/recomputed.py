@@ -104,8 +104,8 @@ def speed(run: Recorded) -> Line:
 
 def peer_values(run: Recorded) -> dict[tuple[str, str], tuple[float | None, float | None]]:
     """(engine, name) -> (value, E[N] with the value for alpha, None for a length)."""
-    rounds = run.rounds[_segment(run.rounds) :]
-    spans = [r["k"] for r in run.rounds[_segment(run.rounds, by_k=True) :] if _uncut(r)]
+    rounds = run.rounds[_segment(run.rounds, by_k=True) :]
+    spans = [r["k"] for r in rounds if _uncut(r)]
     a, k, n = (np.array([f(r) for r in rounds]) for f in (_accepted, _k, _n))
     drafted = ratio(a.sum(), k.sum())
     with_extra = None if not (k > 0).any() else 1 + float(a[k > 0].mean())

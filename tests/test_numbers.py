@@ -25,7 +25,7 @@ from tests.recordings import SMALL, folded
 def against_recomputed(path: Path, trace: Trace, stats: RunStats, last: int | None) -> list[str]:
     """Where any number as of round ``last`` differs from its second computation."""
     run, rounds, rates = recomputed.load(path, last), trace.rounds[:last], stats.on_screen(last)
-    peers = {(peer.engine, peer.name): (peer.value, peer.predicted) for peer in peer_rates(rates)}
+    peers = {(peer.engine, peer.name): (peer.value, peer.predicted) for peer in peer_rates(stats.since_k(last))}
     return [
         *differences(stats.whole(last), recomputed.whole(run), "whole run"),
         *differences(rates, recomputed.on_screen(run), "on screen"),

@@ -44,7 +44,10 @@ class Wholes(click.ParamType[Any]):
             return value
         if LIST.fullmatch(str(value)):
             spans = [[int(end) for end in part.split("..")] for part in str(value).split(",")]
-            if all(self.least <= span[0] <= span[-1] <= self.most for span in spans):
+            if all(self.least <= end <= self.most for span in spans for end in span):
+                for span in spans:
+                    if span[0] > span[-1]:
+                        self.fail(f"{span[0]}..{span[-1]} descends: write {span[-1]}..{span[0]}.", param, ctx)
                 return tuple(sorted({n for span in spans for n in range(span[0], span[-1] + 1)}))
         self.fail(
             f"{value!r} is no list (1,2,4) or range (1..8) of whole numbers from {self.least} to {self.most}.",
@@ -91,7 +94,9 @@ BENCH_OPTIONS = [
         help="List of model, ngram, layers and layers:N, compared side by side.",
     ),
     click.option("--repeats", type=Whole(1, 1000), default=5, show_default=True, help="How often all is measured."),
-    click.option("--prompts", "prompts_file", metavar="FILE", help="A prompt a line, \\n for a line break."),
+    click.option(
+        "--prompts", "prompts_file", metavar="FILE", help="A prompt a line, \\n for a line break; - is standard input."
+    ),
     click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the tables."),
     click.option(
         "--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, show_default=True, help="Tokens of each run."
@@ -125,8 +130,11 @@ def with_prompts(options: RunOptions, file: str | None, *, given: bool) -> RunOp
 def _prompts_file(file: str | None) -> str:
     if file is None:
         return files("specviz.bundled").joinpath("prompts.txt").read_text("utf-8")
+    if file == "-" and sys.stdin and sys.stdin.isatty():
+        say("Type the prompts, one a line, and end them with ctrl+D on a line of its own.")
     try:
-        return Path(file).read_bytes().decode("utf-8")
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return data.decode("utf-8").removeprefix("\ufeff")
     except OSError as error:
         raise click.UsageError(f"--prompts {file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:

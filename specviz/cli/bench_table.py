@@ -21,7 +21,7 @@ PLAIN_BOX = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)
 ROOMY = 100
 """Columns of the terminal from which cells stand further apart."""
 NUMBERS: list[tuple[str, Callable[[Measurement], Spread | None], bool]] = [
-    ("tokens/s", lambda m: m.tokens_per_s, False),
+    ("tokens/s", lambda m: m.decoding_tokens_per_s, False),
     ("draft\nms/step", lambda m: m.draft_step_ms, False),
     ("verify\nms", lambda m: m.verify_ms, False),
     ("decide\nms", lambda m: m.decide_ms, False),
@@ -176,10 +176,13 @@ def notes(report: BenchReport) -> list[str]:
         lines.append("Every number is the median of the repeats, with its quartiles below.")
     lines.append("off: predicted against measured. (×f): how far that alone puts it off.")
     plain, step = report.target.token_ms, report.target_step_ms
-    if plain and step:
+    if plain:
+        timed = (
+            f"; T_p, which both predictions take for it, is a step without sampling: {step.median:.2f}" if step else ""
+        )
         lines.append(
-            f"Counted is decoding: draft + verify + decide. So counted a plain token takes {plain.median:.2f} ms; T_p, "
-            f"which both predictions take for it, is a step without sampling: {step.median:.2f}."
+            f"Counted is decoding: draft + verify + decide. So counted a plain token takes {plain.median:.2f} ms"
+            f"{timed}."
         )
     inspected = report.target.inspected_token_ms
     looked_at = [(row, row.inspected_speedup) for row in report.rows]

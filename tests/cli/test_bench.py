@@ -1,5 +1,6 @@
 """`specviz bench` through the command line."""
 
+import io
 import json
 import math
 import re
@@ -184,7 +185,16 @@ def test_lists_and_ranges(text: str, numbers: tuple[int, ...]) -> None:
     assert Wholes(1, 32).convert(text, None, None) == numbers
 
 
-@pytest.mark.parametrize("text", ["", "0", "33", "8..1", "1..", "1,,2", "a", "1.5", "-1", "1..2..3", "1 2", "9" * 40])
+@pytest.mark.parametrize(
+    ("text", "words"), [("8..1", "8..1 descends: write 1..8."), ("1,32..31", "32..31 descends: write 31..32.")]
+)
+def test_a_range_that_descends_is_named(text: str, words: str) -> None:
+    with pytest.raises(click.BadParameter) as refused:
+        Wholes(1, 32).convert(text, None, None)
+    assert refused.value.message == words
+
+
+@pytest.mark.parametrize("text", ["", "0", "33", "33..1", "1..", "1,,2", "a", "1.5", "-1", "1..2..3", "1 2", "9" * 40])
 def test_what_is_no_list_is_refused_in_words(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is no list"):
         Wholes(1, 32).convert(text, None, None)
@@ -192,6 +202,22 @@ def test_what_is_no_list_is_refused_in_words(text: str) -> None:
 
 def test_prompts_are_lines_with_escapes() -> None:
     assert read_prompts('a\\nb\n\n  \nsay \\"c:\\\\new\\" \r\n\\t\\d') == ("a\nb", 'say \\"c:\\new\\" ', "\t\\d")
+
+
+def test_the_mark_before_a_file_of_prompts_is_no_part_of_one(tmp_path: Path) -> None:
+    (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfOnce\nTwice\n")
+    options = with_prompts(RunOptions(PairOptions(), Settings()), str(tmp_path / "marked"), given=False)
+    assert [text for _, text in options.prompts] == ["Once", "Twice"]
+
+
+def test_prompts_come_from_standard_input(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Once\nup\\non\n"), "utf-8"))
+    options = with_prompts(RunOptions(PairOptions(), Settings()), "-", given=False)
+    assert [text for _, text in options.prompts] == ["Once", "up\non"]
+    assert capfd.readouterr().err == ""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xe9"), "utf-8"))
+    with pytest.raises(click.UsageError, match="--prompts - is not UTF-8"):
+        with_prompts(RunOptions(PairOptions(), Settings()), "-", given=False)
 
 
 def test_twenty_prompts_come_with_specviz() -> None:
@@ -273,4 +299,8 @@ def test_without_calibration_predictions_are_dashes(tiny: list[str], capfd: pyte
     assert main(["bench", *tiny, *TINY, "--calibrate", "0"]) == 0
     out = capfd.readouterr().out
     assert "T_p – · T_q – · c –" in out
+    words = " ".join(out.split())
+    assert re.search(
+        r"So counted a plain token takes \d+\.\d\d ms\. With what specviz adds, a look at every round, it takes", words
+    )
     assert re.search(r"^2 +\d\.\d\d +– +– +– +–", out, re.MULTILINE)

@@ -48,7 +48,8 @@ def chance(value: float | None, digits: int = 3) -> str:
     if value in (0, 1):
         return f"{value:.0f}." + "0" * (digits - 1) if value else "." + "0" * digits
     if value < 10**-digits:
-        return scientific(value, 0) if digits > 2 else "<." + "0" * (digits - 1) + "1"
+        short = digits > 2 and value < 9.5 * 10.0 ** (-digits - 1)
+        return scientific(value, 0) if short else "<." + "0" * (digits - 1) + "1"
     text = rounded(value, digits)
     return ">." + "9" * digits if text[0] == "1" else text.removeprefix("0")
 

@@ -132,7 +132,7 @@ def facts_of(drafted: Line) -> dict[str, list[str]]:
     return {
         **_facts_of_p(drafted),
         "q": [chance(drafted["q"]), *_raw(raw, "q")],
-        "rank q": [str(drafted["rank_q"])],
+        "rank q": [_rank(drafted["rank_q"], drafted["q"])],
         "entropy q": [nats(drafted["entropy_q"]), *_raw_nats(raw, "entropy_q")],
         "overlap": [chance(drafted["overlap"]), *_raw(raw, "overlap")],
         "TV": [chance(1 - drafted["overlap"]), *([chance(1 - raw["overlap"])] if raw else [])],
@@ -160,9 +160,13 @@ def _facts_of_p(token: Line) -> dict[str, list[str]]:
     raw = token["raw"] or {}
     return {
         "p": [chance(token["p"]), *_raw(raw, "p")],
-        "rank p": [str(token["rank_p"])],
+        "rank p": [_rank(token["rank_p"], token["p"])],
         "entropy p": [nats(token["entropy_p"]), *_raw_nats(raw, "entropy_p")],
     }
+
+
+def _rank(rank: int, probability: float) -> str:
+    return str(rank) if probability else "–"
 
 
 def nats(value: float) -> str:
@@ -200,8 +204,10 @@ def lists_of(round_: Line, row: int, *, raw: bool = False) -> dict[str, list[Ent
     kind = drafted["verdict"]
     if raw:
         of = drafted["raw"]
-        p = _list(of["p_top"], (drafted, kind, of["p"], None), came and (came, "resampled", came["raw"]["p"], None))
-        q = _list(of["q_top"], (drafted, kind, of["q"], None), came and (came, "resampled", None, None))
+        ranks = [_rank_of_raw(round_, drafted, "p"), _rank_of_raw(round_, drafted, "q")]
+        also = came and (came, "resampled", came["raw"]["p"], _rank_of_raw(round_, came, "p"))
+        p = _list(of["p_top"], (drafted, kind, of["p"], ranks[0]), also)
+        q = _list(of["q_top"], (drafted, kind, of["q"], ranks[1]), came and (came, "resampled", None, None))
         return {"p target": p, "q draft": q}
     p = _list(
         drafted["p_top"],
@@ -212,6 +218,13 @@ def lists_of(round_: Line, row: int, *, raw: bool = False) -> dict[str, list[Ent
         drafted["q_top"], (drafted, kind, drafted["q"], drafted["rank_q"]), came and (came, "resampled", None, None)
     )
     return {"p target": p, "q draft": q, **_residual(drafted, came)}
+
+
+def _rank_of_raw(round_: Line, token: Line, of: str) -> int | None:
+    """Known where the raw distribution is the one there is."""
+    settings = round_["settings"]
+    same = settings["temperature" if of == "p" else "draft_temperature"] == 1
+    return token[f"rank_{of}"] if same and settings["top_k"] is settings["top_p"] is None else None
 
 
 def _last_lists(round_: Line, last: Line) -> dict[str, list[Entry]]:

@@ -38,7 +38,8 @@ def acceptance_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
     rates = recomputed.on_screen(run)
     bins = recomputed.overlap_histogram(segment(run))
     counts = [str(rates[name]) for name in ("drafted", "accepted", "rejected", "untested", "ignored")]
-    since = rates["tokens_per_round_first"]
+    since = sorted({rates["tokens_per_round_first"], rates["last"]})
+    rounds = f"round{'s' * (len(since) - 1)} {' to '.join(map(str, since))}"
     top: list[Expected] = [
         (
             "α tested",
@@ -49,7 +50,7 @@ def acceptance_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
         ("z", ["–" if rates["agreement_z"] is None else signed(rates["agreement_z"])]),
         ("mean match", [chance(rates["mean_match"])]),
         (f"{counts[0]} drafted", counts),
-        *([("measured: since round", [str(since)])] if since > rates["first"] else []),
+        (f"What other engines would print for {rounds}", [*map(str, since)]),
         *(
             (engine, _peer(value, predicted, name, rates["tokens_per_round"]))
             for (engine, name), (value, predicted) in recomputed.peer_values(run).items()
@@ -268,7 +269,7 @@ def tokens_ordered(run: Recorded, order: str) -> list[Line]:
         "lost": lambda row: None if row["lost"] is None else -row["lost"],
         "overlap": lambda row: row["overlap"],
     }[order]
-    rows = recomputed.drafted_rows(segment(run))
+    rows = [row for row in recomputed.drafted_rows(segment(run)) if row["verdict"] in ("accepted", "rejected")]
     return sorted((row for row in rows if rank(row) is not None), key=rank)[:500]
 
 

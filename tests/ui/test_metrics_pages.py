@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.dependence import Dependence, Share, dependence
-from specviz.events import Calibration, Settings, Timing
+from specviz.events import Calibration, End, Settings, Timing
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.metrics_acceptance import acceptance
@@ -40,15 +40,24 @@ def test_other_engines_beside_what_was_measured() -> None:
     lines = page(acceptance, small())
     rows = [line for line in lines if line.startswith(("vLLM", "SGLang", "llama.cpp", "LM Studio", "EAGLE"))]
     found = {line[:33].strip(): line[33:62].split() for line in rows}
-    # E[N](8/15, 3) = 1 + 8/15 + 64/225 + 512/3375 = 1.969, E[N](8/13, 3) = 2.227, over the rounds since K is 3.
+    # Since K is 3, rounds 2 to 6: 8 of 15 drafts, 12 tokens. E[N](8/15, 3) = 1 + 8/15 + 64/225 + 512/3375 = 1.969,
+    # E[N](2/3, 3) = 65/27.
     assert found["vLLM       draft acceptance rate"] == [".533", "1.97", "2.50"]
     assert found["vLLM       mean acceptance length"] == ["2.60", "2.60", "2.50"]
     assert found["SGLang     spec_accept_rate"] == [".533", "1.97", "2.50"]
-    assert found["SGLang     spec_accept_length"] == ["2.60", "2.60", "2.50"]
+    assert found["SGLang     spec_accept_length"] == ["2.40", "2.40", "2.50"]
     assert found["llama.cpp  draft acceptance"] == [".533", "1.97", "2.50"]
-    assert found["LM Studio  accepted / predicted"] == [".615", "2.23", "2.50"]
-    assert found["EAGLE      τ"] == ["2.17", "2.17", "2.50"]
-    assert "measured: since round 2, when K changed" in lines
+    assert found["LM Studio  accepted / predicted"] == [".667", "2.41", "2.50"]
+    assert found["EAGLE      τ"] == ["2.40", "2.40", "2.50"]
+    assert "What other engines would print for rounds 2 to 6" in lines
+
+
+def test_other_engines_print_for_the_whole_run_or_for_rounds_that_are_named() -> None:
+    timeline = calibrated(make_run(12))
+    assert "What other engines would print for this run" in page(acceptance, timeline)
+    timeline.show(5)
+    assert "What other engines would print for rounds 1 to 5" in page(acceptance, timeline)
+    assert "What other engines would print for rounds 8 to 12" in page(acceptance, changed_at(8, temperature=0.5))
 
 
 def test_positions_and_overlaps_with_their_counts() -> None:
@@ -78,6 +87,15 @@ def test_a_contradiction_is_called_a_bug() -> None:
     assert ("−13.42", "error") in [(text.strip(), style) for line in layout for text, style in line]
 
 
+def test_a_contradiction_of_certain_chances_is_called_a_bug() -> None:
+    """Greedy: the draft's token had the chance 1, and was rejected."""
+    wrong = [make_drafted(verdict="rejected", overlap=1.0, p=1.0, q=1.0, accept_prob=1.0)]
+    timeline = timeline_of([make_round(1, drafted=wrong, settings=Settings(k=1, temperature=0.0))])
+    layout = acceptance(scope(timeline))(118, UNICODE)
+    assert " ".join(fields(texts(layout), "z")[:6]) == "– BUG: acceptance contradicts its chance."
+    assert ("–", "error") in [(text.strip(), style) for line in layout for text, style in line]
+
+
 def test_a_rate_is_a_rate_where_no_round_was_whole() -> None:
     """One round, ended by its first draft: no N to predict, so nothing stands below E[N]."""
     lines = page(acceptance, timeline_of([make_round(1, verdicts="✓–––")]))
@@ -100,6 +118,8 @@ def test_greedy_has_no_z_and_typical_no_overlap() -> None:
     typical = Settings(k=1, rule="typical")
     lines = page(acceptance, timeline_of([make_round(1, drafted=sure, settings=typical)]))
     assert fields(lines, "α overlap")[:2] == ["–", "none:"]
+    assert fields(lines, "z")[:2] == ["–", "none:"]
+    assert not any("must equal" in line or "BUG" in line for line in lines)
 
 
 # -- tokens per round
@@ -242,6 +262,7 @@ def test_a_slowdown_is_said_first() -> None:
         (None, "model", "The models were not timed in this run (--calibrate 0)"),
         (Calibration(5.0, None, 8), "ngram", "An n-gram draft takes next to no time"),
         (Calibration(5.0, None, 8), "model", "The draft's step was not timed"),
+        (Calibration(5.0, 5e-324, 8), "model", "c = T_p / T_q is beyond counting with these times"),
     ],
 )
 def test_what_is_unknown_is_said(calibration: Calibration | None, drafter: str, words: str) -> None:
@@ -326,8 +347,28 @@ def test_a_run_without_drafts_has_dashes_and_a_mean_of_one() -> None:
     assert fields(lines, "tokens/round")[0] == "1.00"
     assert fields(lines, "formula, tested")[0] == "–"
     assert "No draft was tested, so the formula has nothing to say." in lines
-    assert page(acceptance, plain()) == ["No token was drafted yet, so nothing was accepted or rejected."]
+    assert page(acceptance, plain()) == ["No token was drafted yet."]
     assert page(speed, empty()) == ["No round yet."]
+
+
+def test_what_is_over_has_no_yet() -> None:
+    timeline = calibrated([make_round(i, verdicts="") for i in (1, 2)])
+    timeline.add(End("max_new_tokens"))
+    assert page(acceptance, timeline) == ["No token was drafted."]
+    assert any(line.startswith("No draft was tested: without") for line in page(speed, timeline))
+    timeline.show(1)
+    assert page(acceptance, timeline) == ["No token was drafted yet."]
+    over = calibrated([])
+    over.add(End("context"))
+    assert [page(make, over) for make in PAGES[1:]] == [["No whole round."], ["No round."]]
+
+
+def test_a_round_in_its_phases_does_not_count_yet() -> None:
+    timeline = calibrated(make_run(12))
+    timeline.show(11)
+    before = [page(make, timeline) for make in PAGES], scope(timeline).title
+    timeline.show_phase(12, 2)
+    assert ([page(make, timeline) for make in PAGES], scope(timeline).title) == before
 
 
 def test_numbers_stand_on_their_points_and_words_below_each_other() -> None:

@@ -8,7 +8,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
 
-from specviz.events import Failed
+from specviz.events import Failed, Round
 from specviz.ui.keys import KEYS, main_bindings
 from specviz.ui.literal import literal
 from specviz.ui.options import AppOptions
@@ -62,6 +62,7 @@ class MainScreen(PanelActions):
         self._finished = False
         self._told: set[str] = set()
         self._failed: Failed | None = None
+        self._held_back: tuple[Round, Round] | None = None
         self.view = WIDE_VIEWS[0]
         self._player: Timer | None = None
 
@@ -123,12 +124,18 @@ class MainScreen(PanelActions):
         special_ids = frozenset(header.config.get("special_ids") or ()) if header else frozenset()
         if round is None:
             self.inspector.show(None, 0, prompt=header.prompt if header else None, special_ids=special_ids)
-        elif self.timeline.reveal is None:
-            self.inspector.show(round, row, special_ids=special_ids)
-        elif stage(round, self.timeline.reveal, row) == "decided":
-            self.inspector.show(without_correction(round), row, special_ids=special_ids)
-        else:
-            self.inspector.show(None, 0)
+            return
+        reveal = self.timeline.reveal
+        known = stage(round, reveal, row)
+        if reveal is not None and known == "decided":
+            round = self._without_correction(round)
+        self.inspector.show(round, row, known=known, special_ids=special_ids)
+
+    def _without_correction(self, round: Round) -> Round:
+        """The same object for the same round: the inspector lays out what is new to it."""
+        if self._held_back is None or self._held_back[0] is not round:
+            self._held_back = round, without_correction(round)
+        return self._held_back[1]
 
     def _take_run(self) -> None:
         """Begin a new text where a new run began, and add the rounds that came."""

@@ -1,7 +1,6 @@
 """What there is to say of one token of a round, before it is laid out: pure functions of (round, row)."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,12 @@ from specviz.ui.widgets.sentences import counterfactual, explain, greedy, last_t
 from specviz.ui.widgets.top_lists import Marked, TopList
 
 _TEN = 10
+P, Q, RESIDUAL = "p target", "q draft", "residual"
+"""Titles of lists; one of raw probabilities ends so."""
+_INTERNAL = frozenset({"residual_is_p"})
+"""What the decoder notes beside what the drafter does."""
+Draw = tuple[str, bytes | None, int | None]
+"""Who drew, the bytes of the token where they are known, its id; None: not yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Inspected:
 
     ``token`` is None behind a cut. ``raw_lists``: the lists before processing, where ``lists`` are not these.
     ``groups``: facts of p, of q, of both; ``tests``: facts of the accept test;
-    ``draws``: what draft and target drew, where that is the test; ``details``: what the drafter says of its draft.
+    ``draws``: what draft and target drew, where that is the test; ``details``: what else there is to say of the draft.
     """
 
     token: Drafted | Emitted | None
@@ -36,7 +41,7 @@ class Inspected:
     groups: tuple[tuple[Fact, ...], ...] = ()
     tests: tuple[Fact, ...] = ()
     test: AcceptTest | None = None
-    draws: tuple[tuple[str, bytes | None, int], ...] = ()
+    draws: tuple[Draw, ...] = ()
     details: tuple[str, ...] = ()
     replaces: bool = False
     """Whether a second token is marked in the lists: what a rejected draft was replaced by, or the reverse."""
@@ -75,13 +80,13 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
         token=drafted,
         kind=drafted.verdict,
         sentences=tuple(said),
-        lists=_raw_lists(drafted, last) if greedy(round) else _lists(round, drafted, last),
-        raw_lists=_raw_lists(drafted, last) if drafted.raw and not greedy(round) else (),
+        lists=_raw_lists(round, drafted, last) if greedy(round) else _lists(round, drafted, last),
+        raw_lists=_raw_lists(round, drafted, last) if drafted.raw and not greedy(round) else (),
         groups=_groups(round, drafted, glyphs),
         tests=() if greedy(round) else _tests(round, drafted, glyphs),
         test=_test(round, drafted),
         draws=_draws(round, drafted),
-        details=_details(drafted, row, glyphs),
+        details=(*_details(drafted, row, glyphs), *_from_p(round, drafted)),
         replaces=last is not None,
     )
 
@@ -131,7 +136,7 @@ def _draws(round: Round, drafted: Drafted) -> tuple[tuple[str, bytes | None, int
 
 
 def _list(name: str, top: Top, marked: tuple[Marked, ...], *, raw: bool = False) -> TopList:
-    whose = {"p": "p target", "q": "q draft"}[name]
+    whose = {"p": P, "q": Q}[name]
     one = len(top) == 1 and top[0].prob >= 1
     return TopList(f"raw {whose}" if raw else whose, top, marked, "one token" if one else "")
 
@@ -145,17 +150,24 @@ def _lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[TopLis
     return (p, q, _residual(drafted, last)) if _has_residual(round) else (p, q)
 
 
-def _raw_lists(drafted: Drafted, last: Emitted | None) -> tuple[TopList, ...]:
-    """p and q at temperature 1 without cuts, where they were kept: in a greedy round the only telling ones."""
-    kind, raw = drafted.verdict, drafted.raw
+def _raw_lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[TopList, ...]:
+    """p and q at temperature 1 without cuts, where they were kept: in a greedy round the only telling ones.
+
+    Where processing changed only one of them, the other is as it was, with the ranks it has there.
+    """
+    kind, raw, settings = drafted.verdict, drafted.raw, round.settings
     p, q = (raw.p, raw.q) if raw else (drafted.p, drafted.q)
-    marked = [Marked(drafted.id, kind, p)]
+    uncut = settings.top_k is None and settings.top_p is None
+    same_p, same_q = uncut and settings.temperature == 1, uncut and settings.draft_temperature == 1
+    marked = [Marked(drafted.id, kind, p, drafted.rank_p if same_p else None)]
     if last is not None:
-        marked.append(Marked(last.id, last.origin, last.raw.p if raw and last.raw else last.p))
+        came = last.raw.p if raw and last.raw else last.p
+        marked.append(Marked(last.id, last.origin, came, last.rank_p if same_p else None))
     listed = () if last is None else (Marked(last.id, last.origin, None),)
+    drawn = Marked(drafted.id, kind, q, drafted.rank_q if same_q else None)
     return (
         _list("p", raw.p_top if raw else drafted.p_top, tuple(marked), raw=raw is not None),
-        _list("q", raw.q_top if raw else drafted.q_top, (Marked(drafted.id, kind, q), *listed), raw=raw is not None),
+        _list("q", raw.q_top if raw else drafted.q_top, (drawn, *listed), raw=raw is not None),
     )
 
 
@@ -166,7 +178,7 @@ def _residual(drafted: Drafted, last: Emitted | None) -> TopList:
     if last is not None:
         share = last.p if last.residual is None else last.residual
         marked.append(Marked(last.id, last.origin, share, last.rank_p if is_p else None))
-    return TopList("residual", drafted.residual_top, tuple(marked), "is p" if is_p else "")
+    return TopList(RESIDUAL, drafted.residual_top, tuple(marked), "is p" if is_p else "")
 
 
 def _in_residual(drafted: Drafted, token_id: int) -> float | None:
@@ -194,9 +206,10 @@ def _groups(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[tuple[Fact,
 
 def _p_facts(token: Drafted | Emitted, is_greedy: bool, glyphs: Glyphs) -> tuple[Fact, ...]:
     raw = token.raw
+    rank = _rank(token.rank_p, is_greedy) if token.p > 0 or is_greedy else glyphs.none
     return (
         Fact("p", prob(token.p), _raw(raw, "p")),
-        Fact("rank p", _rank(token.rank_p, is_greedy), _raw_rank(raw, "p", token.id, is_greedy), "rank"),
+        Fact("rank p", rank, _raw_rank(raw, "p", token.id, is_greedy), "rank"),
         Fact("entropy p", _nats(token.entropy_p), _raw(raw, "entropy_p"), "entropy"),
     )
 
@@ -261,11 +274,19 @@ def _ratio(drafted: Drafted, glyphs: Glyphs) -> str:
 def _details(drafted: Drafted, row: int, glyphs: Glyphs) -> tuple[str, ...]:
     """What the drafter noted: where it copied from, in words, and whatever else as ``key: value``."""
     place = copied(drafted, row)
-    notes: Mapping[str, Any] = drafted.detail
-    if place is not None:
-        notes = {key: value for key, value in notes.items() if key not in KEYS}
-    said = [f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}" for key, value in notes.items()]
+    hidden = _INTERNAL.union(KEYS) if place is not None else _INTERNAL
+    said = [
+        f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}"
+        for key, value in drafted.detail.items()
+        if key not in hidden
+    ]
     return (place.words, *said) if place else tuple(said)
+
+
+def _from_p(round: Round, drafted: Drafted) -> tuple[str, ...]:
+    """Said of a rejection whose replacement had to come from p."""
+    used = drafted.verdict == "rejected" and _has_residual(round) and drafted.detail.get("residual_is_p")
+    return ("residual is p itself",) if used else ()
 
 
 def _written(value: Any) -> str:

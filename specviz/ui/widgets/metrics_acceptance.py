@@ -1,6 +1,7 @@
 """The page of acceptance rates: each with its interval and meaning, and what other programs would print instead."""
 
 from functools import partial
+from typing import NamedTuple
 
 from specviz.drafted_tokens import overlap_histogram
 from specviz.peer_rates import PeerRate, peer_rates
@@ -25,8 +26,6 @@ from specviz.ui.widgets.metrics_scope import Scope
 from specviz.ui.widgets.numbers import counted, fixed, plus_minus, prob
 from specviz.ui.widgets.positions import lines_of
 
-BUG = 4.0
-"""|z| above this contradicts the rule."""
 _TWO_BLOCKS = 96
 """Cells from which positions and overlaps stand side by side."""
 _LEAST_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
@@ -38,14 +37,20 @@ _CHANCES = {
 
 def acceptance(scope: Scope) -> Layout:
     rule = scope.settings.rule if scope.settings else "exact"
-    return partial(_page, scope.rates, rule, peer_rates(scope.rates), overlap_histogram(scope.rounds))
+    if not scope.rates.drafted:
+        return partial(paragraph, f"No token was drafted{scope.yet}.")
+    peers = Peers(peer_rates(scope.stats.since_k(scope.shown)), scope.peers_title)
+    return partial(_page, scope.rates, rule, peers, overlap_histogram(scope.rounds))
 
 
-def _page(
-    rates: Rates, rule: str, peers: tuple[PeerRate, ...], bins: tuple[int, ...], cells: int, glyphs: Glyphs
-) -> Lines:
-    if not rates.drafted:
-        return paragraph("No token was drafted yet, so nothing was accepted or rejected.", cells, glyphs)
+class Peers(NamedTuple):
+    """What other engines would print, and for which rounds."""
+
+    rates: tuple[PeerRate, ...]
+    rounds: str
+
+
+def _page(rates: Rates, rule: str, peers: Peers, bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
     left, right = (
         _positions(rates, max(_LEAST_POSITIONS, min(cells, _POSITIONS)), glyphs),
         _chances(bins, rule, glyphs),
@@ -81,7 +86,7 @@ def rate_facts(rates: Rates, rule: str) -> list[Fact]:
             prob(rates.accepted_over_drafted),
             words=f"{rates.accepted} of {counted(rates.drafted, 'draft')}. It falls with K: not the formula's α.",
         ),
-        _agreement(rates),
+        _agreement(rates, rule),
     ]
     if rule != "equality":
         shown.append(
@@ -97,15 +102,18 @@ def _overlap_words(rates: Rates, rule: str) -> str:
     return f"{_CHANCES[rule]} 95\xa0% by batch means{known}."
 
 
-def _agreement(rates: Rates) -> Fact:
+def _agreement(rates: Rates, rule: str) -> Fact:
     z = rates.agreement_z
-    if z is None:
+    if z is not None:
+        words = "0 ± 1 if acceptance follows its chance; |z| > 4 is a bug."
+    elif rule in _CHANCES:
         words = "no test was left to chance: acceptance must equal it exactly."
-        return Fact("z", prob(None), words=words)
-    words = "0 ± 1 if acceptance follows its chance; |z| > 4 is a bug."
-    if abs(z) > BUG:
-        return Fact("z", plus_minus(z), words=f"BUG: acceptance contradicts its chance. {words}", style="error")
-    return Fact("z", plus_minus(z), words=words)
+    else:
+        words = "none: this rule has no exact chance to compare acceptance with."
+    value = prob(None) if z is None else plus_minus(z)
+    if rates.contradicts:
+        return Fact("z", value, words=f"BUG: acceptance contradicts its chance. {words}", style="error")
+    return Fact("z", value, words=words)
 
 
 def _balance(rates: Rates) -> str:
@@ -113,14 +121,11 @@ def _balance(rates: Rates) -> str:
     return f"{rates.drafted} drafted = " + " + ".join(f"{getattr(rates, kind)} {kind}" for kind in kinds)
 
 
-def _peers(rates: Rates, peers: tuple[PeerRate, ...], cells: int, glyphs: Glyphs) -> Lines:
+def _peers(rates: Rates, peers: Peers, cells: int, glyphs: Glyphs) -> Lines:
     """A rate claims an E[N] through the formula; a length is its own claim about N."""
-    first = rates.tokens_per_round_first
-    since = f"measured: since round {first}, when K changed" if first > rates.first else ""
-    title = [heading("What other engines would print for this run", glyphs), *paragraph(since, cells, glyphs, "head")]
-    names = [said(peer.name, glyphs) for peer in peers]
+    names = [said(peer.name, glyphs) for peer in peers.rates]
     rows: list[list[Part]] = [[(name, "head") for name in ("engine", "calls it", "value", "E[N] by it", "measured")]]
-    for peer, name in zip(peers, names, strict=True):
+    for peer, name in zip(peers.rates, names, strict=True):
         value = fixed(peer.value, 2, glyphs.none) if peer.is_length else prob(peer.value, none=glyphs.none)
         claimed = fixed(peer.value if peer.is_length else peer.predicted, 2, glyphs.none)
         rows.append(
@@ -136,11 +141,11 @@ def _peers(rates: Rates, peers: tuple[PeerRate, ...], cells: int, glyphs: Glyphs
     used = sum(len(text) for text, _ in lines[0])
     room = cells - used - 3
     if room >= 24:
-        words = ["", *(said(peer.definition, glyphs) for peer in peers)]
+        words = ["", *(said(peer.definition, glyphs) for peer in peers.rates)]
         lines = [
             [*line, ("   " + shortened(text, room, glyphs), "head")] for line, text in zip(lines, words, strict=True)
         ]
-    return [*title, *lines]
+    return [heading(f"What other engines would print for {peers.rounds}", glyphs), *lines]
 
 
 def _positions(rates: Rates, cells: int, glyphs: Glyphs) -> Lines:

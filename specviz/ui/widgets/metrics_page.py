@@ -98,9 +98,8 @@ class Page(ScrollView, Painted):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of a row: the key that takes it, its name, and the action behind both."""
+    """One of a row: its name, and the action behind it."""
 
-    key: str
     label: str
     action: str
 
@@ -108,11 +107,10 @@ class Choice:
 class ChoiceBar(Widget):
     """A row of choices; the one taken stands in brackets."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"choice--key", "choice--label", "choice--taken"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"choice--label", "choice--taken"}
     DEFAULT_CSS = """
     ChoiceBar {
         height: 1;
-        .choice--key { color: $accent; text-style: bold; }
         .choice--label { color: $secondary; }
         .choice--taken { color: $foreground; text-style: bold; }
     }
@@ -135,17 +133,13 @@ class ChoiceBar(Widget):
             self.refresh()
 
     def render(self) -> Content:
-        key, label, taken = (
-            self.get_visual_style(f"choice--{name}", partial=True) for name in ("key", "label", "taken")
-        )
+        label, taken = (self.get_visual_style(f"choice--{name}", partial=True) for name in ("label", "taken"))
         pieces: list[Content] = []
         for index, choice in enumerate(self._choices):
             click = Style.from_meta({"action": choice.action})
             before, after = "[]" if index == self._taken else "  "
             style = (taken if index == self._taken else label) + click
-            pieces.append(
-                Content.assemble((before, style), (choice.key, key + click), (f" {choice.label}{after}", style))
-            )
+            pieces.append(Content.styled(f"{before}{choice.label}{after}", style))
         return Content(" ").join(pieces)
 
     async def on_click(self, event: events.Click) -> None:

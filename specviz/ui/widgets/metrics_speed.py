@@ -17,12 +17,13 @@ EDGE = 32
 
 def speed(scope: Scope) -> Layout:
     drafter = scope.settings.drafter if scope.settings else "model"
-    return partial(_page, speed_view(scope.stats, scope.shown), scope.rates, drafter)
+    if not scope.rates.rounds:
+        return partial(paragraph, f"No round{scope.yet}.")
+    view = speed_view(scope.stats, scope.shown)
+    return partial(_page, view, scope.rates, unknown(view, drafter, scope.yet))
 
 
-def _page(view: SpeedView, rates: Rates, drafter: str, cells: int, glyphs: Glyphs) -> Lines:
-    if not rates.rounds:
-        return paragraph("No round yet.", cells, glyphs)
+def _page(view: SpeedView, rates: Rates, lacking: str, cells: int, glyphs: Glyphs) -> Lines:
     two = cells >= _TWO_BLOCKS
     costs = _block("A round, in medians", round_facts(view, rates), _ROUND if two else cells, glyphs)
     steps = _block("One step of each model", step_facts(view, rates), cells - _ROUND - 4 if two else cells, glyphs)
@@ -30,7 +31,7 @@ def _page(view: SpeedView, rates: Rates, drafter: str, cells: int, glyphs: Glyph
         paragraph(slower(view), cells, glyphs, "warning") if view.slower else [],
         beside(costs, steps, _ROUND) if two else stacked(costs, steps),
         _block("Speedup over the target alone", speedup_facts(view, rates), cells, glyphs),
-        paragraph(unknown(view, drafter), cells, glyphs, "warning"),
+        paragraph(lacking, cells, glyphs, "warning"),
         curve_lines(view, cells, glyphs),
     )
 
@@ -45,7 +46,7 @@ def slower(view: SpeedView) -> str:
     return f"Slower than the target alone: {times(value)} by {by}."
 
 
-def unknown(view: SpeedView, drafter: str) -> str:
+def unknown(view: SpeedView, drafter: str, yet: str) -> str:
     """What cannot be told, and why; empty where everything can."""
     if view.target_step_ms is None:
         return (
@@ -54,10 +55,12 @@ def unknown(view: SpeedView, drafter: str) -> str:
         )
     if drafter == "ngram":
         return "An n-gram draft takes next to no time: c has no value, so the model has no speedup and no best K."
-    if view.c is None:
+    if view.c is None and view.draft_step_calibrated_ms is None:
         return "The draft's step was not timed: c is unknown, so the model has no speedup and no best K."
+    if view.c is None:
+        return "c = T_p / T_q is beyond counting with these times, so the model has no speedup and no best K."
     if view.model is None:
-        return "No draft was tested yet: without an α the model has no speedup and no best K."
+        return f"No draft was tested{yet}: without an α the model has no speedup and no best K."
     return ""
 
 

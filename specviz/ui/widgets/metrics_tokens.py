@@ -25,10 +25,10 @@ from specviz.ui.widgets.painted import Painted
 def choices(chance: str) -> tuple[Choice, ...]:
     """The orders; ``chance`` is what the accept chance of a position is called."""
     return (
-        Choice("p", "lowest p/q", "order('ratio')"),
-        Choice("c", "most costly", "order('lost')"),
-        Choice("o", f"lowest {chance}", "order('overlap')"),
-        Choice("i", "ids most rejected", "order('ids')"),
+        Choice("lowest p/q", "order('ratio')"),
+        Choice("most costly", "order('lost')"),
+        Choice(f"lowest {chance}", "order('overlap')"),
+        Choice("rejected ids", "order('ids')"),
     )
 
 
@@ -144,6 +144,9 @@ class TokensTab(Vertical):
         self._order = order
         self._bar.show(ORDERS.index(order))
         self._fill(stay=False)
+
+    def order_next(self) -> None:
+        self.order(ORDERS[(ORDERS.index(self._order) + 1) % len(ORDERS)])
 
     def on_resize(self) -> None:
         self._fill()

@@ -28,12 +28,12 @@ _HISTOGRAM, _BAR = 46, 26
 
 
 def tokens_per_round(scope: Scope) -> Layout:
+    if scope.rates.tokens_per_round is None:
+        return partial(paragraph, f"No whole round{scope.yet}.")
     return partial(_page, scope.rates, dependence(scope.rounds, scope.rates))
 
 
 def _page(rates: Rates, why: Dependence, cells: int, glyphs: Glyphs) -> Lines:
-    if rates.tokens_per_round is None:
-        return paragraph("No whole round yet.", cells, glyphs)
     left, right = _histogram(rates, glyphs), stacked(_causes(why, glyphs), _drift(why, rates, glyphs))
     below = beside(left, right, _HISTOGRAM) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(

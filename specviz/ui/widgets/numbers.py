@@ -4,7 +4,10 @@ NONE = "–"
 
 
 def prob(value: float | None, digits: int = 3, none: str = NONE) -> str:
-    """A probability: ``.412``; ``4e-4`` and ``>.999`` next to the ends, ``.000`` and ``1.00`` only on them."""
+    """A probability: ``.412``; ``4e-4`` and ``>.999`` next to the ends, ``.000`` and ``1.00`` only on them.
+
+    What is below the last digit never looks like it: ``<.001``, not 1e-3 beside .001.
+    """
     if value is None:
         return none
     if value <= 0:
@@ -12,7 +15,8 @@ def prob(value: float | None, digits: int = 3, none: str = NONE) -> str:
     if value >= 1:
         return "1." + "0" * (digits - 1)
     if value < 10**-digits:
-        return power_of_ten(value, 0) if digits > 2 else f"<.{'0' * (digits - 1)}1"
+        text = power_of_ten(value, 0)
+        return text if digits > 2 and float(text) < 10**-digits else f"<.{'0' * (digits - 1)}1"
     text = f"{value:.{digits}f}"
     return text[1:] if text[0] == "0" else f">.{'9' * digits}"
 
