@@ -394,6 +394,36 @@ async def test_digits_choose_among_recorded_runs(tmp_path: Path, present: bool) 
             assert present or f"run {key}/2: {path.name}" in "\n".join(lines(app))
 
 
+@pytest.mark.parametrize("present", [True, False])
+async def test_another_prepared_run_is_laid_out_for_its_own_k(tmp_path: Path, present: bool) -> None:
+    def k_of(k: int) -> Any:
+        return lambda index, settings: make_round(index, 8 + index, "✓" * k)
+
+    wide = recorded(tmp_path, "wide.jsonl", make=k_of(32), n_rounds=2)
+    narrow = recorded(tmp_path, "narrow.jsonl", make=k_of(4), n_rounds=3)
+    alone = SpecvizApp(TraceSource(narrow), options(live=False, present=present, trace=narrow, prompts=(), at=1))
+    both = SpecvizApp(
+        TraceSource(wide, narrow),
+        options(live=False, present=present, trace=wide, recordings=(wide, narrow), prompts=(), at=1),
+    )
+    laid_out = []
+    for app in (both, alone):
+        app.animation_level = "none"
+        async with app.run_test(size=LARGE) as pilot:
+            await ready(pilot, app)
+            if app is both:
+                await until(pilot, lambda: app.timeline.total == 2)  # noqa: B023
+                await hit(pilot, "2")
+            await until(pilot, lambda: app.timeline.total == 3)  # noqa: B023
+            if present:
+                await hit(pilot, "n")
+            await pilot.pause()
+            widgets = stage(app).query("#stage-chips, #stage-text") if present else app.main.query("#round, #text")
+            laid_out.append((app.timeline.max_k, [widget.region for widget in widgets]))
+    assert laid_out[0] == laid_out[1]
+    assert laid_out[1][0] == 4
+
+
 # -- what is seen
 
 
