@@ -97,7 +97,7 @@ class ListColumn:
         """A row for every marked token that is not among the first ``rows``: its rank stands for its name."""
         lines = []
         for mark in shown.beyond(rows):
-            forms = _places(shown, mark)
+            forms = places(shown, mark)
             place = next((form for form in forms if width(form) <= self.name), forms[-1])
             lines.append(self._line(mark.kind, place, mark.prob or 0.0, "head"))
         return lines
@@ -179,7 +179,7 @@ def _abreast(lists: Sequence[TopList], column: ListColumn, rows: int, reserved: 
     return beside(columns, [column.cells] * len(columns), GAP)
 
 
-def _places(shown: TopList, mark: Marked) -> tuple[str, ...]:
+def places(shown: TopList, mark: Marked) -> tuple[str, ...]:
     """The rank of a token that is not in sight, at length and in short."""
     if not mark.prob:
         return "not in it", "absent", "none"
