@@ -117,7 +117,8 @@ def test_untested_tokens_show_no_test(both: Palettes) -> None:
 def told(page: Page, id: str) -> dict[str, Any]:
     """A token's data with its numbered texts."""
     token, names = page.data["tokens"][id], page.data["names"]
-    return token | {
+    return {
+        **token,
         "facts": [(names[name], value, raw) for name, value, raw in token["facts"]],
         "draws": [(who, names[name], number) for who, name, number in token["draws"]],
         "lists": [
