@@ -108,10 +108,11 @@ class Stage(Vertical):
         at_end = timeline.at_end and timeline.reveal is None
         if timeline.failed is not None and at_end:
             return Caption("Cannot go on", literal(timeline.failed.message)), "error"
+        if timeline.end is not None and at_end and (moment is None or moment.progress >= 1):
+            tone: Tone = "error" if timeline.end.reason == "error" else "strong"
+            return at_the_end(timeline.end, self._glyphs), tone
         if moment is None:
             return self._before, "plain"
-        if timeline.end is not None and at_end and moment.progress >= 1:
-            return at_the_end(timeline.end, self._glyphs), "strong"
         if moment.falling is not None:
             return Caption(f"Test {moment.falling + 1} of {moment.round.k}"), "strong"
         return caption(moment.round, moment.reveal, self._glyphs), "strong"

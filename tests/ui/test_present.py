@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.config import RunRequest
-from specviz.events import Event, Notice, Settings
+from specviz.events import End, Event, Notice, Settings
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
 from specviz.ui.app import SpecvizApp
@@ -546,6 +546,14 @@ async def test_a_failure_is_said_where_everybody_looks() -> None:
         assert any("Cannot go on  RuntimeError: boom [/]" in line for line in lines(app))
         await hit(pilot, "pageup")
         assert app.timeline.reveal is not None, "what was shown can be shown again"
+
+
+async def test_a_recorded_run_without_rounds_says_why(tmp_path: Path) -> None:
+    app = replayed(recorded(tmp_path, n_rounds=0, end=End("error", "RuntimeError: no room")))
+    async with app.run_test(size=LARGE) as pilot:
+        await until(pilot, lambda: app.timeline.over)
+        await pilot.pause()
+        assert any("End  error: RuntimeError: no room" in line for line in lines(app))
 
 
 async def test_the_stage_follows_the_size_of_the_terminal() -> None:

@@ -101,6 +101,21 @@ def test_what_is_wrong_is_said_once_by_line_and_key(tmp_path: Path, change: tupl
     assert problems(tmp_path, GOOD.replace(*change, 1)) == (problem,)
 
 
+@pytest.mark.parametrize(
+    ("color", "wrong"),
+    [
+        ("rgb(300,0,0)", "300 is not from 0 to 255"),
+        ("rgb(0, -1, 0)", "-1 is not from 0 to 255"),
+        ("rgba(0,0,0,1.5)", "1.5 is not from 0 to 1"),
+        ("hsl(400,50%,50%)", "400 is not from 0 to 360"),
+        ("hsl(10,50%,150%)", "150% is not from 0 to 100"),
+    ],
+)
+def test_a_colour_out_of_range_is_refused(tmp_path: Path, color: str, wrong: str) -> None:
+    said = Problem(line("success"), "colors.success", f"'{color}': {wrong}")
+    assert problems(tmp_path, GOOD.replace('"#6ccf9c"', f'"{color}"', 1)) == (said,)
+
+
 def test_all_that_is_wrong_with_a_file_is_said_in_its_order(tmp_path: Path) -> None:
     assert problems(tmp_path, THREE_ERRORS) == (
         Problem(line("success"), "colors.success", f"'greenish' {NO_COLOR_OF_RGB}"),
