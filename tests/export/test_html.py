@@ -218,6 +218,13 @@ def test_colours_of_both_grounds(both: Palettes) -> None:
     assert 'id="auto" checked' in text
 
 
+def test_a_token_reached_by_key_is_not_under_the_inspector(both: Palettes) -> None:
+    """On narrow pages the inspector covers the lower half of the window: there a token is scrolled above it."""
+    narrow = to_html(small(), both).partition("@media screen and (max-width: 980px)")[2].partition("@media print")[0]
+    assert "max-height: 50vh" in narrow
+    assert "#text span[id] { scroll-margin-bottom: calc(50vh + 3em); }" in narrow
+
+
 def test_a_chosen_theme_decides_the_ground() -> None:
     text = to_html(small(), palettes("light", load_themes()))
     assert 'id="light" checked' in text
