@@ -252,6 +252,7 @@ def _rates(run: Recorded, first: int, tokens_first: int) -> Line:
         "tokens_per_s": ratio(1000 * tokens, sum(r["timing"]["total_ms"] for r in rounds)),
         "speedup_measured_cost": ratio(target * sum(map(_n, spans)), spent) if target and any(map(_k, spans)) else None,
         **_model(alpha, k, c),
+        "rule": run.rounds[-1]["settings"]["rule"] if rounds else "exact",
         "contradicts": bool(
             abs(hits - chances.sum()) > (4 * np.sqrt(variance) if variance >= 1e-3 else 0.5),
         ),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 def themes(as_json: bool) -> int:
     """Print all themes and all bad files, as lines or as one JSON object."""
+    from specviz.ui.theme_contrast import hard_to_read
     from specviz.ui.themes import DEFAULT, load_themes, user_folder
 
     found, folder = load_themes(), user_folder()
@@ -23,6 +24,11 @@ def themes(as_json: bool) -> int:
     _show_table(found, DEFAULT)
     show(f"\nYour own go into {_path(folder)}{'' if folder.is_dir() else ' (to be made)'}:")
     show("copy one of the files above there, and give it a name of its own.")
+    for name, theme in found.named.items():
+        if said := hard_to_read(theme):
+            show(f"\nIn {name}:")
+            for sentence in said:
+                show(f"  {sentence}")
     for bad in found.bad:
         show(f"\n{safe_terminal_text(bad.name)} is left out: {_path(bad.path)}")
         for problem in bad.problems:
@@ -51,6 +57,8 @@ def _ground(theme: "ThemeFile") -> str:
 
 
 def _object(found: "Themes") -> dict[str, object]:
+    from specviz.ui.theme_contrast import hard_to_read
+
     return {
         "themes": [
             {
@@ -59,6 +67,7 @@ def _object(found: "Themes") -> dict[str, object]:
                 "ansi": theme.ansi,
                 "shipped": theme.shipped,
                 "file": str(theme.path),
+                "hard_to_read": list(hard_to_read(theme)),
             }
             for theme in found.named.values()
         ],

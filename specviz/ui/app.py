@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from textual.binding import BindingType
 from textual.message import Message
+from textual.notifications import Notification, SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.timer import Timer
@@ -80,6 +81,7 @@ class SpecvizApp(Themed):
             loop=options.loop,
         )
         self.presentation: PresentScreen | None = None
+        self._unsaid: list[Notification] = []
         self._started = False
         self._next_paint = 0.0
         self._drain_timer: Timer | None = None
@@ -96,17 +98,24 @@ class SpecvizApp(Themed):
 
     def on_mount(self) -> None:
         self._signals.enter_context(signals_leave(self.leave))
-        self.tell_bad_themes()
         if self.options.present:
             self.present(by_key=False)
+        self.tell_bad_themes()
 
     def present(self, *, by_key: bool = True) -> None:
-        """Put the presentation over the main screen."""
+        """Put the presentation over the main screen; what is being said there waits for it."""
+        self._unsaid += self._notifications
+        self.clear_notifications()
         self.presentation = PresentScreen(self.transport, self.options, opened_by_key=by_key)
         self.push_screen(self.presentation, self._presented)
 
     def _presented(self, _answer: None) -> None:
         self.presentation = None
+        unsaid, self._unsaid = self._unsaid, []
+        for each in unsaid:
+            self.notify(
+                each.message, title=each.title, severity=each.severity, timeout=each.timeout, markup=each.markup
+            )
         self.main.update()
 
     def action_export(self) -> None:
@@ -160,8 +169,25 @@ class SpecvizApp(Themed):
         return in_ascii(words) if self.options.ascii else words
 
     def say(self, message: str, *, error: bool = False) -> None:
-        """A notification of literal text."""
-        self.notify(literal(message), severity="error" if error else "information", markup=False)
+        """The answer to a key, as literal text."""
+        super().notify(literal(message), severity="error" if error else "information", markup=False)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """What nobody asked for waits until the presentation is over."""
+        message = in_ascii(message) if self.options.ascii else message
+        if self.presentation is None:
+            super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+        else:
+            seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+            self._unsaid.append(Notification(message, title, severity, seconds, markup))
 
     # -- events
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from specviz.events import Drafted, End, Round
 from specviz.rates import Rates
-from specviz.tokens import clip
+from specviz.tokens import clip, width
 from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.keys import Key
 from specviz.ui.literal import literal
@@ -16,9 +16,11 @@ from specviz.ui.widgets.sentences import ENDS, PLAIN, ending, greedy, last_token
 PHASE_PACE = 0.5
 """Seconds between two phases where the user named none."""
 
+_LONGEST, _SHORTEST = 152, 12
+"""Cells of what a text of others is cut to."""
 _FAR, _ROOMY = 8, 80
 """Most cells between two numbers; cells of a line on which every name is written out."""
-_NAME_CELLS = 30
+_NAME_CELLS, _LEAST_NAME = 30, 12
 GROUPS = ("Reveal", "Rounds", "Screen")
 KEYS: tuple[Key, ...] = (
     Key("phase(1)", ("pagedown", "right"), "pgdn →", "next phase", "Drafts, verification, verdicts, last", "Reveal"),
@@ -40,10 +42,12 @@ KEYS: tuple[Key, ...] = (
 
 
 class Caption(NamedTuple):
-    """What happens, and the numbers it happens by."""
+    """What happens, and the numbers it happens by; ``by_short``, ``said_short``: the same, shorter and shorter."""
 
     said: str
     by: str = ""
+    by_short: tuple[str, ...] = ()
+    said_short: tuple[str, ...] = ()
 
 
 def caption(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE) -> Caption:
@@ -55,18 +59,26 @@ def caption(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE) -> Ca
     if reveal.decided:
         return _test(round, focus(round, reveal))
     if round.k:
-        return Caption(f"The target reads {'it' if round.k == 1 else f'all {round.k}'} in one pass", _rule(round))
-    return Caption("No draft: the target alone", PLAIN[round.plain_reason] if round.plain_reason else "")
+        by, *short = _rule(round)
+        said = f"The target reads {'it' if round.k == 1 else f'all {round.k}'} in one pass"
+        return Caption(said, by, tuple(short))
+    why = PLAIN[round.plain_reason] if round.plain_reason else ""
+    return Caption("No draft: the target alone", why, (why.removeprefix("the "),))
 
 
-def _rule(round: Round) -> str:
+def _rule(round: Round) -> tuple[str, ...]:
     if greedy(round):
-        return "kept if it is the target's own first choice"
+        return "kept if it is the target's own first choice", "kept: its own first choice", "first choices kept"
     if round.settings.rule == "exact":
-        return "the bar is the chance to be kept, min(1, p/q)"
+        return (
+            "each is kept with the chance min(1, p/q)",
+            "kept with chance min(1, p/q)",
+            "chance min(1, p/q)",
+            "min(1, p/q)",
+        )
     if round.settings.rule == "equality":
-        return "kept if the target's own draw is the same"
-    return ""
+        return "kept if the target's own draw is the same", "kept if it draws the same", "same draws kept"
+    return ("",)
 
 
 def _test(round: Round, row: int) -> Caption:
@@ -92,45 +104,57 @@ def _last(round: Round, glyphs: Glyphs) -> Caption:
     if last is None:
         return Caption("The text ends inside the draft", ENDS[round.stop] if round.stop else "")
     gained = counted(len(round.emitted), "token")
+    by = f"{gained} from one pass", (gained, f"+{len(round.emitted)}")
     if last.origin == "bonus":
         what = "It was accepted" if round.k == 1 else f"All {round.k} were accepted"
-        return Caption(f"{what}, so one more comes free", f"{gained} from one pass")
+        return Caption(f"{what}, so one more comes free", *by)
     if last.origin == "resampled":
         how = "the target's first choice" if greedy(round) else f"drawn from max(0, p {glyphs.minus} q)"
-        return Caption(f"Replaced: {how}", f"{gained} from one pass")
-    return Caption("Drawn by the target", f"{gained} from one pass")
+        return Caption(f"Replaced: {how}", *by)
+    return Caption("Drawn by the target", *by)
 
 
 def pair(draft: str, target: str, doing: str) -> Caption:
     """Before the first round: who takes part."""
-    target = clip(literal(target), _NAME_CELLS)
-    return Caption(f"{clip(literal(draft), _NAME_CELLS)} proposes, {target} decides" if draft else target, doing)
+    said = [_pair(draft, target, cells) for cells in range(_NAME_CELLS, _LEAST_NAME - 1, -1)]
+    return Caption(said[0], doing, said_short=tuple(said[1:]))
+
+
+def _pair(draft: str, target: str, cells: int) -> str:
+    draft, target = (clip(literal(name), cells, count=False) for name in (draft, target))
+    return f"{draft} proposes, {target} decides" if draft else target
 
 
 def at_the_end(end: End, glyphs: Glyphs = UNICODE) -> Caption:
     return Caption("End", ending(end, glyphs))
 
 
-def caption_fields(told: Caption, *, tone: Tone = "strong") -> list[Field]:
-    fields = [Field((told.said, clip(told.said, 52)), 0, tone)]
+def caption_fields(told: Caption, *, tone: Tone = "strong", ascii: bool = False) -> list[Field]:
+    fields = [Field((told.said, *told.said_short), 0, tone)]
     if told.by:
-        forms = (told.by, *(clip(told.by, cells) for cells in (96, 56, 40, 24)), "")
-        fields.append(Field(forms, 1, "quiet"))
+        said = told.by, *told.by_short
+        forms = said if told.by_short else _cut(told.by, ascii)
+        fields.append(Field((*forms, ""), 1, "quiet"))
     return fields
 
 
-def title_fields(title: str, where: str) -> list[Field]:
+def title_fields(title: str, where: str, *, ascii: bool = False) -> list[Field]:
     """The speaker's own line, and the round at its other end."""
-    line = literal(title)
     return [
-        Field((line, *(clip(line, cells) for cells in (100, 72, 48, 24))), 1, "accent"),
+        Field(_cut(literal(title), ascii), 1, "accent"),
         Field((where,), 0, "quiet", right=True),
     ]
 
 
+def _cut(text: str, ascii: bool) -> tuple[str, ...]:
+    """A text of others: as much of it as there is room for."""
+    shorter = range(min(width(text), _LONGEST) - 1, _SHORTEST, -1)
+    return text, *(clip(text, cells, ascii=ascii, count=False) for cells in shorter)
+
+
 def figure_fields(rates: Rates, cells: int, glyphs: Glyphs = UNICODE) -> list[Field]:
     """The numbers a room can take in, on a line of ``cells`` and always in the same of them; a speedup only where the
-    models were timed."""
+    models were timed, and where there is no room for both not the formula."""
     none = glyphs.none
     figures = [
         (f"{glyphs.alpha} tested", prob(rates.alpha_tested, none=none).ljust(4)),
@@ -140,6 +164,8 @@ def figure_fields(rates: Rates, cells: int, glyphs: Glyphs = UNICODE) -> list[Fi
     if rates.c is not None:
         speedup = none if rates.speedup_model is None else f"{rates.speedup_model:.2f}{glyphs.times}"
         figures.append(("model" if cells < _ROOMY else "speedup, model", speedup.ljust(5)))
+    if cells and sum(len(name) + len(value) + 2 * GAP for name, value in figures) - GAP > cells:
+        del figures[2]
     taken = sum(len(name) + len(value) + 2 * GAP for name, value in figures)
     gap = " " * max(0, min(_FAR, (cells - taken) // len(figures)))
     return [

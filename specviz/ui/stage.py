@@ -65,7 +65,7 @@ class Stage(Vertical):
         view = run_view(transport, options)
         self._before = pair(view.draft, view.target, "" if timeline.ready else loading(timeline.progress))
         number = f"round {timeline.shown}" if timeline.shown else ""
-        self._title.show(title_fields(options.title, number if where is None else where))
+        self._title.show(title_fields(options.title, number if where is None else where, ascii=self._glyphs.ascii))
         whole = timeline.reveal is None and progress >= 1
         taken = timeline.shown if whole else max(0, timeline.shown - 1)
         self._text.show(taken, fresh=whole and taken > 0)
@@ -78,7 +78,7 @@ class Stage(Vertical):
         timeline = self._timeline
         moment = Moment(timeline.round, timeline.reveal, progress) if timeline.round else None
         told, tone = self._caption_of(moment)
-        self._caption.show(caption_fields(told, tone=tone))
+        self._caption.show(caption_fields(told, tone=tone, ascii=self._glyphs.ascii))
         self._chips.show(moment)
 
     def _take_run(self, run_id: int) -> None:
@@ -108,10 +108,11 @@ class Stage(Vertical):
         at_end = timeline.at_end and timeline.reveal is None
         if timeline.failed is not None and at_end:
             return Caption("Cannot go on", literal(timeline.failed.message)), "error"
+        if timeline.end is not None and at_end and (moment is None or moment.progress >= 1):
+            tone: Tone = "error" if timeline.end.reason == "error" else "strong"
+            return at_the_end(timeline.end, self._glyphs), tone
         if moment is None:
             return self._before, "plain"
-        if timeline.end is not None and at_end and moment.progress >= 1:
-            return at_the_end(timeline.end, self._glyphs), "strong"
         if moment.falling is not None:
             return Caption(f"Test {moment.falling + 1} of {moment.round.k}"), "strong"
         return caption(moment.round, moment.reveal, self._glyphs), "strong"

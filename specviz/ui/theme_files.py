@@ -36,6 +36,7 @@ OWN = ("token-", "plot-")
 """How the variables begin that Textual's own themes lack."""
 LARGEST = 64 * 1024
 """Bytes above which a file is no theme."""
+_FUNCTION = re.compile(r"(rgb|hsl)a?\((.*)\)")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
@@ -139,6 +140,18 @@ def wrong_color(value: object, *, ansi: bool = False) -> str | None:
         return f"{_clipped(value)} is not a colour such as {example}"
     if color.ansi is not None and not ansi:
         return f"{_clipped(value)} is one of the terminal's colours: those need ansi = true"
+    return _out_of_range(str(value))
+
+
+def _out_of_range(value: str) -> str | None:
+    """A number that Textual would quietly take for the nearest possible one."""
+    function = _FUNCTION.fullmatch(value.strip())
+    if function is None:
+        return None
+    limits = (255, 255, 255, 1) if function[1] == "rgb" else (360, 100, 100, 1)
+    for part, most in zip(function[2].split(","), limits, strict=False):
+        if not 0 <= float(part.strip().removesuffix("%")) <= most:
+            return f"{_clipped(value)}: {_clipped(part.strip())[1:-1]} is not from 0 to {most}"
     return None
 
 

@@ -56,7 +56,7 @@ class Themed(App[None]):
         """One notification about all bad files, once for as long as they stay as they are."""
         if self.themes.bad and self.themes.bad != self._told:
             words = literal_lines(themes.complaint(self.themes.bad))
-            self.notify(words, severity="error", timeout=READING_TIME, markup=False)
+            self.notify(words, title="Themes left out", severity="error", timeout=READING_TIME, markup=False)
         self._told = self.themes.bad
         if self._unknown_theme is not None:
             words = literal(f'No theme "{self._unknown_theme}": using "{self.theme}". `specviz themes` lists them.')

@@ -10,7 +10,7 @@ import platformdirs
 from specviz.ui.theme_files import OWN, BadTheme, ThemeFile, read_theme
 
 DEFAULT = "dark"
-MOST_TOLD = 8
+MOST_TOLD = 3
 """Problems told in one notification."""
 
 
@@ -57,20 +57,10 @@ def _users() -> Iterable[Path]:
 
 
 def complaint(bad: Iterable[BadTheme]) -> str:
-    """All that is wrong with all of ``bad``, a line a problem; empty where nothing is."""
-    lines: list[str] = []
-    left = MOST_TOLD
-    more = 0
-    for theme in bad:
-        shown = theme.problems[:left]
-        more += len(theme.problems) - len(shown)
-        left -= len(shown)
-        if shown:
-            lines += [theme.path.name, *(f"- {problem}" for problem in shown)]
-    if not lines:
-        return ""
-    end = [f"and {more} more: `specviz themes` lists all"] if more else []
-    return "\n".join(["Themes left out:", *lines, *end])
+    """What is wrong with ``bad``, a line a problem, and how many more there are; empty where nothing is."""
+    problems = [f"{theme.path.name}, {problem}" for theme in bad for problem in theme.problems]
+    more = len(problems) - MOST_TOLD
+    return "\n".join([*problems[:MOST_TOLD], *([f"… and {more} more: specviz themes"] if more > 0 else [])])
 
 
 @cache

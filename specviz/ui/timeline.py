@@ -29,8 +29,10 @@ class Timeline:
         self.max_k = 0
         self.clear()
 
-    def clear(self) -> None:
-        """Forget the run; what was said about the pair stays."""
+    def clear(self, *, same: bool = True) -> None:
+        """Forget the run; what was said about the pair stays, and the room for its K if the ``same`` comes again."""
+        if not same:
+            self.max_k = 0
         self.header: Header | None = None
         self.ready = False
         self.rounds: list[Round] = []

@@ -66,7 +66,7 @@ class Transport:
 
     def begin(self, request: RunRequest, *, paused: bool = False, at: int | None = None) -> None:
         """Start a run; in a recorded one, stop on round ``at`` as soon as it is there."""
-        self.timeline.clear()
+        self.timeline.clear(same=request.recording == self.request.recording)
         self.request = request
         self.settings = request.settings
         self._open_on = at

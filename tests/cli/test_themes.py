@@ -1,6 +1,7 @@
 """`specviz themes`: every theme with its file, every bad file with all that is wrong with it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,7 @@ def test_json(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "ansi": False,
         "shipped": False,
         "file": str(mine / "ocean.toml"),
+        "hard_to_read": [],
     }
     assert by_name["terminal"]["ansi"]
     assert by_name["terminal"]["shipped"]
@@ -68,6 +70,26 @@ def test_json(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert bad["name"] == "reef"
     assert [problem["key"] for problem in bad["problems"]] == ["dark", "colors.border", "plots.mesured"]
     assert [problem["line"] for problem in bad["problems"]] == [GOOD.split("\n").index(t) + 1 for t in WRONG.values()]
+
+
+def test_a_theme_that_is_hard_to_read_is_kept_and_told_of(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Grey #949494 has a luminance of .2961, so 1.05/.3461 = 3.03 on white; #959595 has 2.99."""
+    grey = GOOD.replace('name = "light"', 'name = "grey"')
+    for ground in ("background", "surface", "panel"):
+        grey = re.sub(rf'^{ground} = "[^"]*"', f'{ground} = "#ffffff"', grey, flags=re.M)
+    grey = re.sub(r'^secondary = "[^"]*"', 'secondary = "#949494"', grey, flags=re.M)
+    grey = re.sub(r'^accent = "[^"]*"', 'accent = "#959595"', grey, flags=re.M)
+    grey = re.sub(r'^prompt = "[^"]*"', 'prompt = "#747474"', grey, flags=re.M)
+    (mine / "grey.toml").write_text(grey, "utf-8")
+    assert main(["themes"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("In grey:")
+    assert lines[at + 1] == "  colors.accent is hard to read on background (2.99:1), surface (2.99:1), panel (2.99:1)"
+    assert lines[at + 2].startswith("  tokens.prompt, drawn dim, is hard to read on background (2.")
+    assert [line for line in lines if line.startswith("In ")] == ["In grey:"], "no shipped theme, nor ocean"
+    assert main(["themes", "--json"]) == 0
+    named = {theme["name"]: theme for theme in json.loads(capsys.readouterr().out)["themes"]}
+    assert len(named["grey"]["hard_to_read"]) == 2
 
 
 def test_before_there_is_a_folder(capsys: pytest.CaptureFixture[str]) -> None:

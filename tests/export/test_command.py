@@ -1,5 +1,6 @@
 """`specviz export`: formats, files, and what it refuses."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,41 @@ def test_a_file_is_kept_unless_forced(trace: Path, capsys: pytest.CaptureFixture
     )
     assert main(["export", str(trace), "-o", "talk.md", "--force"]) == 0
     assert kept.read_bytes().startswith(START["md"])
+
+
+@pytest.mark.parametrize("link", [None, Path.symlink_to, Path.hardlink_to])
+def test_the_trace_itself_is_never_overwritten(
+    link: Callable[[Path, Path], None] | None, trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, name = trace.read_bytes(), Path("talk.jsonl" if link is None else "other.csv")
+    if link is not None:
+        link(name, trace)
+    assert main(["export", str(trace), "-o", str(name), "--as", "csv", "--force"]) == 2
+    assert trace.read_bytes() == before
+    assert capsys.readouterr().err == f"specviz: {name} is the trace itself: choose another file by -o.\n"
+
+
+def test_an_old_file_stays_until_the_new_one_is_complete(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = Path("talk.md")
+    kept.write_text("mine")
+    kept.chmod(0o640)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", full)
+        assert main(["export", str(trace), "-o", "talk.md", "--force"]) == 2
+    assert "talk.md cannot be written (No space left on device)" in capsys.readouterr().err
+    assert kept.read_text() == "mine"
+    assert sorted(path.name for path in Path().iterdir()) == ["talk.jsonl", "talk.md"]
+    assert main(["export", str(trace), "-o", "talk.md", "--force"]) == 0
+    assert kept.stat().st_mode & 0o777 == 0o640
+    assert main(["export", str(trace), "-o", "new.md", "--force"]) == 0
+    assert main(["export", str(trace), "-o", "plain.md"]) == 0
+    assert Path("new.md").stat().st_mode == Path("plain.md").stat().st_mode
 
 
 @pytest.mark.parametrize(

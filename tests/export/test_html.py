@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -12,10 +13,13 @@ import pytest
 from specviz.cli.export.html import script_json, to_html
 from specviz.cli.export.palette import Palettes, palettes
 from specviz.cli.export.recording import Recording
+from specviz.events import Raw, Settings
 from specviz.replay import read_trace
+from specviz.ui.glyphs import UNICODE
 from specviz.ui.themes import load_themes
+from specviz.ui.widgets.inspected import inspected
 from tests.export.runs import HOSTILE, hostile, recording, sampled, small, unsafe
-from tests.ui.builders import make_drafted, make_round
+from tests.ui.builders import id_of, make_drafted, make_round, make_top
 
 
 class Page(HTMLParser):
@@ -84,15 +88,15 @@ def test_text_tokens_and_reasons(both: Palettes) -> None:
         "r2.2": ("bonus", "\nriver"),
     }
     assert spans["r1.2"][1].startswith("␣girl rejected: u .77 ≥ min(1, .031/.220) = .14")
-    token = page.data["tokens"]["r1.2"]
-    facts = dict(zip(page.data["facts"], token["facts"], strict=True))
-    assert (facts["p"], facts["q"], facts["p/q"], facts["u"]) == (".031", ".220", ".14", ".770")
+    token, names = page.data["tokens"]["r1.2"], page.data["names"]
+    facts = {names[name]: value for name, value, _ in token["facts"]}
+    assert (facts["p"], facts["q"], facts["p/q"], facts["u"]) == (".031", ".220", ".141", ".770")
     assert (facts["overlap"], facts["TV"], facts["accept prob"]) == (".380", ".620", ".141")
-    assert (facts["rank p"], facts["rank q"]) == ("4", "2")
+    assert (facts["rank p"], facts["rank q"], facts["u − accept"]) == ("4", "2", "+.629")
     assert token["test"] == [0.140909, 0.77]
-    assert [name for name, *_ in token["lists"]] == ["p target", "q draft", "residual"]
-    river = page.data["names"].index("␣river")
-    assert token["lists"][2][1:3] == [river, ".600"]
+    assert [names[name] for name, *_ in token["lists"]] == ["p target", "q draft", "residual"]
+    assert token["lists"][2][2] == [names.index("␣river"), ".600", ""]
+    assert page.data["rounds"]["1"]["columns"] == ["q", "p", "p/q", "overlap", "u"]
     assert page.data["rounds"]["1"]["title"] == "Round 1 · K 4 · 2 of 3 tested accepted · 3 tokens"
 
 
@@ -105,9 +109,56 @@ def test_text_can_be_copied(both: Palettes) -> None:
 
 
 def test_untested_tokens_show_no_test(both: Palettes) -> None:
-    token = Page(to_html(small(), both)).data["tokens"]["r1.3"]
-    assert token["test"] is None
-    assert [name for name, *_ in token["lists"]] == ["p target", "q draft"]
+    page = Page(to_html(small(), both))
+    assert page.data["tokens"]["r1.3"]["test"] is None
+    assert "would have been accepted: u .31 < 1, on the dropped prefix" in page.spans()["r1.3"][1]
+
+
+def told(page: Page, id: str) -> dict[str, Any]:
+    """A token's data with its numbered texts."""
+    token, names = page.data["tokens"][id], page.data["names"]
+    return {
+        **token,
+        "facts": [(names[name], value, raw) for name, value, raw in token["facts"]],
+        "draws": [(who, names[name], number) for who, name, number in token["draws"]],
+        "lists": [
+            (names[title], note, *((names[n], prob, kind) for n, prob, kind in rows))
+            for title, note, *rows in token["lists"]
+        ],
+        "details": [names[number] for number in token["details"]],
+    }
+
+
+def test_the_page_says_what_the_inspector_says(both: Palettes) -> None:
+    """Greedy ranks before processing, what the target drew under equality, where a draft was copied from."""
+    raw = Raw(0.2, 0.3, 2.0, 1.0, 0.5, make_top(" river", 0.6, (" b", 0.2)), make_top(" b", 0.3))
+    greedy = make_drafted(" b", "rejected", p=0.0, q=1.0, raw=raw, p_top=make_top(" river", 1.0))
+    equality = make_drafted(" c", "rejected", accept_prob=None, target_sample=id_of(" Frog"))
+    copied = replace(make_drafted(" d"), detail={"layers": 3})
+    rounds = [
+        make_round(1, 6, drafted=[greedy], last=" river", settings=Settings(k=1, temperature=0.0)),
+        make_round(2, 7, drafted=[equality], settings=Settings(k=1, rule="equality")),
+        make_round(3, 8, drafted=[copied, make_drafted(" e", "untested")]),
+    ]
+    page = Page(to_html(recording(rounds), both))
+    for round in rounds:
+        for row in range(round.k + 1):
+            subject, token = inspected(round, row, UNICODE), told(page, f"r{round.index}.{row}")
+            facts = [*(fact for group in subject.groups for fact in group), *subject.tests]
+            assert token["facts"] == [(f.name, f.value, f.raw) for f in facts if f.value or f.raw]
+            assert page.spans()[f"r{round.index}.{row}"][1].split("\n") == [text for text, _ in subject.sentences]
+            assert [title for title, *_ in token["lists"]] == [
+                shown.title for shown in (*subject.lists, *subject.raw_lists)
+            ]
+    first = told(page, "r1.0")
+    assert ("rank p", "", "2") in first["facts"]
+    assert first["lists"][0] == ("raw p target", "", ("␣river", ".290", "resampled"), ("␣b", ".200", "rejected"))
+    assert page.data["rounds"]["1"]["columns"] == ["q", "p", "overlap"]
+    second = told(page, "r2.0")
+    assert second["draws"] == [("draft", "␣c", id_of(" c")), ("target", "␣Frog", id_of(" Frog"))]
+    assert ("target's u", ".310", "") in second["facts"]
+    assert second["test"] is None
+    assert told(page, "r3.0")["details"] == ["layers: 3"]
 
 
 def test_headline_numbers(both: Palettes) -> None:
@@ -165,6 +216,13 @@ def test_colours_of_both_grounds(both: Palettes) -> None:
     assert text.index(f"--token-accepted:{light}") < text.index("prefers-color-scheme: dark")
     assert f"--token-accepted:{dark}" in text
     assert 'id="auto" checked' in text
+
+
+def test_a_token_reached_by_key_is_not_under_the_inspector(both: Palettes) -> None:
+    """On narrow pages the inspector covers the lower half of the window: there a token is scrolled above it."""
+    narrow = to_html(small(), both).partition("@media screen and (max-width: 980px)")[2].partition("@media print")[0]
+    assert "max-height: 50vh" in narrow
+    assert "#text span[id] { scroll-margin-bottom: calc(50vh + 3em); }" in narrow
 
 
 def test_a_chosen_theme_decides_the_ground() -> None:

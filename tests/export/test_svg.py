@@ -6,6 +6,7 @@ import pytest
 
 from specviz.cli.export.frames import frames
 from specviz.cli.export.palette import Palette, palettes
+from specviz.cli.export.recording import Recording
 from specviz.cli.export.svg import frame_svg, to_svg
 from specviz.ui.themes import load_themes
 from tests.export.runs import hostile, recording, sampled, small, unsafe
@@ -31,6 +32,23 @@ def test_text_numbers_and_charts(palette: Palette) -> None:
     assert texts(svg, "value")[:3] == [".800", ".732", "3.00"]
     assert len(list(ElementTree.fromstring(svg).iter(f"{NS}svg"))) == 5
     assert palette.colors["background"] in svg
+
+
+@pytest.mark.parametrize("run", [small(), recording([]), sampled()])
+def test_every_card_holds_its_texts(run: Recording, palette: Palette) -> None:
+    """Letters of DejaVu Sans are .61 em wide on the average, those of its bold .7."""
+    root = ElementTree.fromstring(to_svg(run, palette))
+    (cards,) = (el for el in root.iter(f"{NS}g") if el.get("class") == "cards")
+    right = left = 0.0
+    for el in cards:
+        x = float(str(el.get("x")))
+        if el.tag == f"{NS}rect":
+            assert x > right
+            left, right = x, x + float(str(el.get("width")))
+        else:
+            size = 10 * 0.61 if el.get("class") == "label" else 17 * 0.7
+            assert left < x < x + size * len(str(el.text)) <= right, el.text
+    assert right <= float(str(root.get("width"))) - 24
 
 
 def test_a_long_text_keeps_its_end(palette: Palette) -> None:

@@ -1,14 +1,18 @@
 """The chips of a round, without an app: signs, bars, places, what a phase shows and what it does not yet."""
 
+from dataclasses import replace
+from itertools import product
+from typing import get_args
+
 import pytest
 
 from specviz.config import MAX_K
-from specviz.events import End, Round
+from specviz.events import End, PlainReason, Round, Settings
 from specviz.stats import RunStats
 from specviz.tokens import width
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.phases import Reveal, phases
-from specviz.ui.presenting import at_the_end, caption, figure_fields, title_fields
+from specviz.ui.presenting import Caption, at_the_end, caption, caption_fields, figure_fields, pair, title_fields
 from specviz.ui.status import spaced
 from specviz.ui.widgets.chip_grid import FORMS, Grid, grid
 from specviz.ui.widgets.chips import Moment, chips, legend
@@ -142,6 +146,17 @@ def test_without_a_chance_there_is_no_bar() -> None:
     assert "✓" in drawn[4]
 
 
+@pytest.mark.parametrize("at", [BIG, MEDIUM])
+def test_a_greedy_round_has_no_bar_and_no_u(at: Grid) -> None:
+    """Its accept_prob is 0 or 1 and its u decides nothing."""
+    round = replace(REJECTED, settings=Settings(k=3, temperature=0.0))
+    for reveal in phases(round):
+        for progress in (0.2, 1.0):
+            drawn = texts(Moment(round, reveal, progress), at)
+            assert not "".join(drawn[at.form.box : at.form.box + at.form.bar]).strip()
+    assert "✓" in "".join(texts(Moment(round, None)))
+
+
 def test_hostile_tokens_fill_their_cells_and_no_more() -> None:
     for data in NASTY:
         round = make_round(1, 8, "✓✗·", [data] * 3, data)
@@ -180,7 +195,7 @@ def test_the_legend_names_each_sign() -> None:
 
 
 def said(round: Round, reveal: Reveal | None) -> tuple[str, str]:
-    return tuple(caption(round, reveal))  # type: ignore[return-value]
+    return caption(round, reveal)[:2]
 
 
 def test_a_sentence_a_phase() -> None:
@@ -188,7 +203,7 @@ def test_a_sentence_a_phase() -> None:
         ("The draft proposes", "1 of 3"),
         ("The draft proposes", "2 of 3"),
         ("The draft proposes", "3 of 3"),
-        ("The target reads all 3 in one pass", "the bar is the chance to be kept, min(1, p/q)"),
+        ("The target reads all 3 in one pass", "each is kept with the chance min(1, p/q)"),
         ("Accepted", "u .31 is below 1"),
         ("Rejected", "u .75 is not below .25"),
         ("Replaced: drawn from max(0, p − q)", "2 tokens from one pass"),
@@ -204,7 +219,7 @@ def test_a_sentence_a_phase() -> None:
         ("Drawn by the target", "1 token from one pass"),
     ]
     assert said(make_round(1, 8, "✓–", [" a", " b"]), None) == ("The text ends inside the draft", "end of text")
-    assert tuple(at_the_end(End("stop_string", "\x1b[2J"))) == ("End", "stop string: ␛[2J")
+    assert at_the_end(End("stop_string", "\x1b[2J"))[:2] == ("End", "stop string: ␛[2J")
 
 
 def line_of(stats: RunStats, cells: int) -> str:
@@ -234,3 +249,51 @@ def test_a_title_gives_way_to_the_round() -> None:
         assert line.endswith("round 12")
         assert line.startswith("[/]␛x")
         assert width(line) == cells
+        assert line.endswith("xxxx…  round 12"), "and no count of what was cut"
+
+
+LONG = 6 * "word "
+SETTINGS = (Settings(), Settings(temperature=0.0), Settings(rule="equality"))
+
+
+@pytest.mark.parametrize("cells", [54, 72])
+@pytest.mark.parametrize("k", [0, 1, 4, 32])
+def test_a_sentence_is_never_cut(cells: int, k: int) -> None:
+    """At 60 and at 80 columns there is a whole sentence, and beside it whole words of why."""
+    marks = ["✓" * k, f"{'✓' * (k - 1)}✗"] if k else [""]
+    reasons: tuple[PlainReason | None, ...] = (None,) if k else get_args(PlainReason)
+    for marked, base, reason in product(marks, SETTINGS, reasons):
+        round = make_round(1, 8, marked, settings=replace(base, k=k), plain_reason=reason)
+        for reveal in phases(round):
+            told = caption(round, reveal)
+            line = "".join(text for text, _ in spaced(caption_fields(told), cells))
+            assert width(line) <= cells
+            assert line in [told.said, *(f"{told.said}  {by}" for by in (told.by, *told.by_short))]
+            assert line != told.said or not told.by or k == 32
+
+
+def test_what_others_wrote_is_cut_where_the_room_ends() -> None:
+    why = Caption("Cannot go on", LONG + LONG)
+    for cells in (54, 72):
+        for ascii, sign in ((False, "…"), (True, "~")):
+            line = "".join(text for text, _ in spaced(caption_fields(why, ascii=ascii), cells))
+            assert width(line) == cells
+            assert line == f"Cannot go on  {LONG + LONG}"[: cells - 1] + sign
+
+
+def test_before_the_first_round_the_pair_is_named_whole_or_cut_without_a_count() -> None:
+    told = pair("org/" + "d" * 80, "org/" + "t" * 80, "")
+    assert told.said == f"org/{'d' * 25}… proposes, org/{'t' * 25}… decides"
+    line = "".join(text for text, _ in spaced(caption_fields(told), 54))
+    assert line == f"org/{'d' * 12}… proposes, org/{'t' * 12}… decides"
+    assert pair("", "a", "").said == "a"
+
+
+def test_the_numbers_have_room_at_sixty_columns() -> None:
+    stats = RunStats()
+    stats.add(make_calibration())
+    stats.add(make_round(1, 8, "✓✓✗·"))
+    line = line_of(stats, 54)
+    assert width(line.rstrip()) <= 54
+    assert line.rstrip().endswith("×")
+    assert "formula" not in line

@@ -12,6 +12,7 @@ from specviz.ui.finding import hits
 from specviz.ui.glyphs import ASCII, UNICODE, Glyphs
 from specviz.ui.status import rate_fields
 from specviz.ui.timeline import Timeline
+from specviz.ui.widgets.inspected import inspected
 from specviz.ui.widgets.metrics_acceptance import acceptance
 from specviz.ui.widgets.metrics_table import drafted_listing
 from specviz.ui.widgets.metrics_tokens import choices
@@ -19,6 +20,7 @@ from specviz.ui.widgets.metrics_tokens_per_round import tokens_per_round
 from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
 from specviz.ui.widgets.round_panel import RoundPanel
 from specviz.ui.widgets.round_table import Columns, RoundTable
+from specviz.ui.widgets.sentences import sample_bytes
 from tests.ui.builders import id_of, make_drafted, make_emitted, make_round, make_top
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 from tests.ui.metrics import fields, page, texts, timeline_of
@@ -38,6 +40,21 @@ ROUND = make_round(
     settings=EQUALITY,
 )
 """Match .25 and .05 of the tested positions: mean .15, overlap .7."""
+
+
+@pytest.mark.parametrize("text", [" is", " Frog", " river", " nd"])
+def test_what_the_target_drew_is_named_wherever_the_round_knows_it(text: str) -> None:
+    """Accepted, emitted alone, in a list of another position, and drafted elsewhere."""
+    drafted = [
+        make_drafted(" is", accept_prob=None, target_sample=id_of(" is"), p_top=()),
+        make_drafted(" a", "rejected", accept_prob=None, target_sample=id_of(text), p_top=(), q_top=()),
+        make_drafted(" nd", "untested", accept_prob=None, target_sample=id_of(text), p_top=(), q_top=()),
+    ]
+    made = make_round(1, drafted=drafted, emitted=ROUND.emitted, settings=EQUALITY)
+    for row in (1, 2):
+        assert sample_bytes(made, made.drafted[row]) == text.encode()
+        assert inspected(made, row, UNICODE).draws[1] == ("target", text.encode(), id_of(text))
+        assert "token " not in inspected(made, row, UNICODE).sentences[-1][0].replace("same token", "")
 
 
 def run() -> Timeline:

@@ -48,7 +48,7 @@ def test_no_key_means_something_else_here() -> None:
     """The one key table holds on every screen: what it names is not taken for a tab or an order."""
     own = {key for binding in MetricsScreen.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")}
     named = {key for entry in KEYS for key in entry.keys}
-    assert own & named == {"q", "escape", "m", "left", "right"}
+    assert own & named == {"q", "escape", "m", "left", "right", "x"}
 
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
         await hit(pilot, *"rtcoiapTGS")

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.config import RunRequest
-from specviz.events import Event, Settings
+from specviz.events import End, Event, Notice, Settings
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
 from specviz.ui.app import SpecvizApp
@@ -394,6 +394,92 @@ async def test_digits_choose_among_recorded_runs(tmp_path: Path, present: bool) 
             assert present or f"run {key}/2: {path.name}" in "\n".join(lines(app))
 
 
+@pytest.mark.parametrize("present", [True, False])
+async def test_another_prepared_run_is_laid_out_for_its_own_k(tmp_path: Path, present: bool) -> None:
+    def k_of(k: int) -> Any:
+        return lambda index, settings: make_round(index, 8 + index, "✓" * k)
+
+    wide = recorded(tmp_path, "wide.jsonl", make=k_of(32), n_rounds=2)
+    narrow = recorded(tmp_path, "narrow.jsonl", make=k_of(4), n_rounds=3)
+    alone = SpecvizApp(TraceSource(narrow), options(live=False, present=present, trace=narrow, prompts=(), at=1))
+    both = SpecvizApp(
+        TraceSource(wide, narrow),
+        options(live=False, present=present, trace=wide, recordings=(wide, narrow), prompts=(), at=1),
+    )
+    laid_out = []
+    for app in (both, alone):
+        app.animation_level = "none"
+        async with app.run_test(size=LARGE) as pilot:
+            await ready(pilot, app)
+            if app is both:
+                await until(pilot, lambda: app.timeline.total == 2)  # noqa: B023
+                await hit(pilot, "2")
+            await until(pilot, lambda: app.timeline.total == 3)  # noqa: B023
+            if present:
+                await hit(pilot, "n")
+            await pilot.pause()
+            widgets = stage(app).query("#stage-chips, #stage-text") if present else app.main.query("#round, #text")
+            laid_out.append((app.timeline.max_k, [widget.region for widget in widgets]))
+    assert laid_out[0] == laid_out[1]
+    assert laid_out[1][0] == 4
+
+
+async def test_keys_right_behind_a_digit_wait_for_the_run(tmp_path: Path) -> None:
+    first, second = recorded(tmp_path, "a.jsonl"), recorded(tmp_path, "b.jsonl", n_rounds=5)
+    app = replayed(first, second)
+    async with app.run_test(size=LARGE) as pilot:
+        await ready(pilot, app)
+        for keys, reached in (
+            ("2nnn", (3, None)),
+            ("1nnp", (1, None)),
+            ("2npn", (1, None)),
+            ("12n", (1, None)),
+            (("1", "pagedown", "pagedown"), (1, 1)),
+            (("2", "pagedown", "n", "pagedown"), (3, 0)),
+        ):
+            for key in keys:
+                await stage(app).run_action(NAMED[key])
+            await until(pilot, lambda: app.timeline.over and len(app.inbox) == 0)
+            await pilot.pause()
+            assert (app.timeline.shown, app.timeline.reveal and app.timeline.phase[0]) == reached, keys
+
+
+NAMED = {key: action for row in KEYS for key, action in zip(row.keys, row.actions, strict=True)}
+
+
+async def test_a_live_run_takes_a_key_right_behind_a_digit() -> None:
+    app = presented()
+    async with app.run_test(size=LARGE) as pilot:
+        await ready(pilot, app)
+        await hit(pilot, "2", "n")
+        await until(pilot, lambda: app.transport.run_id == 2 and app.timeline.shown == 1)
+
+
+# -- what is said
+
+
+def said(app: SpecvizApp) -> list[str]:
+    return [each.message for each in app._notifications]
+
+
+async def test_notices_wait_for_the_main_screen() -> None:
+    header = make_header(config={"notes": ["a note"]})
+    app = presented(Script(header=header, opening=(Notice("a notice"),)), theme="nope")
+    async with app.run_test(size=LARGE) as pilot:
+        await ready(pilot, app)
+        await step(pilot, app, "n")
+        assert said(app) == []
+        app.say("the answer to a key")
+        await pilot.pause()
+        assert said(app) == ["the answer to a key"]
+        await hit(pilot, "z")
+        assert [text[:8] for text in said(app)] == ["the answ", "No theme", "a notice", "a note"]
+        await hit(pilot, "z")
+        assert said(app) == [], "what was just said waits"
+        await hit(pilot, "z")
+        assert len(said(app)) == 4
+
+
 # -- what is seen
 
 
@@ -460,6 +546,14 @@ async def test_a_failure_is_said_where_everybody_looks() -> None:
         assert any("Cannot go on  RuntimeError: boom [/]" in line for line in lines(app))
         await hit(pilot, "pageup")
         assert app.timeline.reveal is not None, "what was shown can be shown again"
+
+
+async def test_a_recorded_run_without_rounds_says_why(tmp_path: Path) -> None:
+    app = replayed(recorded(tmp_path, n_rounds=0, end=End("error", "RuntimeError: no room")))
+    async with app.run_test(size=LARGE) as pilot:
+        await until(pilot, lambda: app.timeline.over)
+        await pilot.pause()
+        assert any("End  error: RuntimeError: no room" in line for line in lines(app))
 
 
 async def test_the_stage_follows_the_size_of_the_terminal() -> None:

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,8 @@ def export(trace: str, file: str | None, form: str | None, look: Look, *, overwr
     target = None if file == "-" else Path(file or f"{_stem(trace)}.{form}")
     if target is not None and not overwrite and os.path.lexists(target):
         raise _exists(target)
+    if target is not None and _same(target, trace):
+        raise SpecvizError(f"{_shown(target)} is the trace itself: choose another file by -o.")
     if target is None and form in _BINARY and sys.stdout.isatty():
         raise click.UsageError(f"-o - would write {form} to the terminal: send it on, or name a file.")
     run = Recording(read_trace(trace))
@@ -133,15 +136,46 @@ def _stem(trace: str) -> str:
     return trace.removeprefix(bundled.PREFIX) if trace.startswith(bundled.PREFIX) else Path(trace).stem
 
 
-def _write(target: Path, data: bytes, overwrite: bool) -> None:
+def _same(target: Path, trace: str) -> bool:
+    """Whether writing to ``target`` would destroy what is read."""
     try:
-        with target.open("wb" if overwrite else "xb") as out:
-            out.write(data)
+        return os.path.samefile(target, trace)
+    except (OSError, ValueError):
+        return False
+
+
+def _write(target: Path, data: bytes, overwrite: bool) -> None:
+    """All of it or nothing: an old file stays until the new one is complete."""
+    try:
+        if overwrite and (target.is_file() or not target.exists()):
+            _replace(target.resolve(), data)
+        else:
+            with target.open("wb" if overwrite else "xb") as out:
+                out.write(data)
     except FileExistsError:
         raise _exists(target) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SpecvizError(f"{_shown(target)} cannot be written ({reason}): choose another file by -o.") from None
+
+
+def _replace(target: Path, data: bytes) -> None:
+    mode = target.stat().st_mode if target.exists() else None
+    descriptor, name = tempfile.mkstemp(prefix=".specviz-", dir=target.parent)
+    try:
+        with open(descriptor, "wb") as out:
+            out.write(data)
+        os.chmod(name, mode & 0o777 if mode is not None else 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _exists(target: Path) -> SpecvizError:

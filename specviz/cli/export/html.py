@@ -15,7 +15,7 @@ from typing import Any
 
 from specviz import __version__
 from specviz.cli.export.charts import charts, css
-from specviz.cli.export.inspection import FACTS, Names, inspection, sentence
+from specviz.cli.export.inspection import Names, columns, inspection, sentence
 from specviz.cli.export.palette import Palette, Palettes
 from specviz.cli.export.pieces import Piece, pieces
 from specviz.cli.export.recording import Number, Recording
@@ -74,8 +74,10 @@ def _data(run: Recording, told: Sequence[Piece]) -> str:
         for piece in told
         if piece.round
     }
-    rounds = {r.index: {"k": r.k, "title": title(r), "timing": timing(r)} for r in run.trace.rounds}
-    return script_json({"facts": FACTS, "names": names.texts, "rounds": rounds, "tokens": tokens})
+    rounds = {
+        r.index: {"k": r.k, "title": title(r), "timing": timing(r), "columns": columns(r)} for r in run.trace.rounds
+    }
+    return script_json({"names": names.texts, "rounds": rounds, "tokens": tokens})
 
 
 def script_json(value: Any) -> str:

@@ -24,54 +24,55 @@
     return make("div", "test", below, at);
   };
 
+  const named = (number) => data.names[number];
+
   const roundTable = (id) => {
-    const [round, row] = place(id);
-    const head = make("tr", "", ...["", "token", "q", "p", "p/q", "overlap", "u"].map((name) =>
+    const [round, row] = place(id), { k, columns } = data.rounds[round];
+    const head = make("tr", "", ...["", "token", ...columns].map((name) =>
       make("th", name === "token" ? "name" : "", name)));
     const rows = [];
-    for (let i = 0; i <= data.rounds[round].k; i++) {
+    for (let i = 0; i <= k; i++) {
       const token = data.tokens[`r${round}.${i}`];
       if (!token) continue;
-      const fact = (name) => make("td", "", token.facts[data.facts.indexOf(name)] || "–");
+      const known = new Map(token.facts.map(([name, value]) => [named(name), value]));
       rows.push(make("tr", i === row ? "on" : "", make("td", token.kind, token.mark),
-        make("td", "name", make("bdi", token.kind, data.names[token.name])),
-        ...["q", "p", "p/q", "overlap", "u"].map(fact)));
+        make("td", "name", make("bdi", token.kind, named(token.name))),
+        ...columns.map((name) => make("td", "", known.get(name) || "–"))));
     }
     return make("table", "", head, ...rows);
   };
 
-  const facts = (token) => {
-    const cells = data.facts.map((name, i) => [name, token.facts[i], token.raw[i]]).filter(([, value]) => value);
-    return make("div", token.raw.length ? "grid raw" : "grid", ...cells.map(([name, value, raw]) =>
-      make("div", "", make("span", "", name), raw ? `${value} (${raw})` : value)));
-  };
+  const draws = (token) => make("div", "", ...token.draws.map(([who, name, number]) =>
+    make("p", "", make("span", "quiet", `${who} drew `), make("bdi", "", named(name)),
+      make("span", "quiet", ` id ${number}`))));
 
-  const lists = (token, last) => {
-    const top = Math.max(...token.lists.flatMap((list) => list.slice(1).filter((_, i) => i % 2).map(share)), 1e-9);
-    return make("div", "lists", ...token.lists.map(([name, ...flat]) => {
-      const rows = [];
-      for (let i = 0; i < flat.length; i += 2) {
+  const isRaw = (token) => token.facts.some(([, , raw]) => raw);
+
+  const facts = (token) => make("div", isRaw(token) ? "grid raw" : "grid", ...token.facts.map(([name, value, raw]) =>
+    make("div", "", make("span", "", named(name)), raw ? `${value} (${raw})` : value)));
+
+  const lists = (token) => {
+    const top = Math.max(...token.lists.flatMap(([, , ...rows]) => rows.map(([, value]) => share(value))), 1e-9);
+    return make("div", "lists", ...token.lists.map(([title, note, ...rows]) => make("section", "",
+      make("h4", "", `${named(title)} ${note}`), make("ol", "", ...rows.map(([name, value, kind]) => {
         const bar = make("i");
-        bar.style.width = percent(share(flat[i + 1]) / top);
-        const own = flat[i] === token.name ? token.kind : last && flat[i] === last.name ? last.kind : "";
-        rows.push(make("li", "", bar, make("bdi", own, data.names[flat[i]]), make("span", "", flat[i + 1])));
-      }
-      return make("section", "", make("h4", "", name), make("ol", "", ...rows));
-    }));
+        bar.style.width = percent(share(value) / top);
+        return make("li", "", bar, make("bdi", kind, named(name)), make("span", "", value));
+      })))));
   };
 
   const show = (id) => {
     const token = data.tokens[id], [number] = place(id), round = data.rounds[number];
     const link = make("a", "", round.title);
     link.href = `#${id}`;
-    const name = make("h3", "", make("span", "", `${token.mark} `), make("bdi", token.kind, data.names[token.name]),
+    const name = make("h3", "", make("span", "", `${token.mark} `), make("bdi", token.kind, named(token.name)),
       `  ${token.kind}`);
     const live = make("p", "said", said.get(id));
     live.setAttribute("aria-live", "polite");
     panel.replaceChildren(...[make("h2", "", link), name, make("p", "quiet", `id ${token.id} · ${token.bytes}`), live,
-      token.test ? testBar(token.test) : null, roundTable(id), facts(token),
-      token.raw.length ? make("p", "quiet", "in brackets: at temperature 1, without cuts") : null,
-      lists(token, token.kind === "rejected" ? data.tokens[`r${number}.${round.k}`] : null),
+      token.test ? testBar(token.test) : null, token.draws.length ? draws(token) : null, roundTable(id), facts(token),
+      isRaw(token) ? make("p", "quiet", "in brackets: at temperature 1, without cuts") : null, lists(token),
+      token.details.length ? make("p", "quiet", token.details.map(named).join(" · ")) : null,
       make("p", "quiet", round.timing)].filter((part) => part !== null));
     for (const el of tokens) {
       el.classList.toggle("on", el.id === id);

@@ -16,6 +16,8 @@ _MARGIN = 24
 _MOST_LINES = 80
 _CARD_HEIGHT = 58
 _GAP = 20
+_AROUND_TEXT, _VALUE = 24, 2
+"""Pixels of a card that are not text; cells that a figure of a value counts for."""
 
 
 def to_svg(run: Recording, palette: Palette) -> str:
@@ -76,12 +78,14 @@ def _text(run: Recording) -> list[Line]:
 
 
 def _cards(run: Recording, inner: float, y: float) -> str:
-    """The key numbers side by side."""
+    """The key numbers side by side, each with the room its longest text needs."""
     numbers = run.headline
-    step = inner / len(numbers)
+    needed = [max(width(n.label), _VALUE * width(n.value), width(n.spread)) for n in numbers]
+    share = (inner - len(numbers) * _AROUND_TEXT) / sum(needed)
     out: list[str] = []
-    for i, number in enumerate(numbers):
-        x = _MARGIN + i * step
+    x: float = _MARGIN
+    for number, cells in zip(numbers, needed, strict=True):
+        step = _AROUND_TEXT + cells * share
         out.append(f'<rect x="{x:.0f}" y="{y}" width="{step - 8:.0f}" height="{_CARD_HEIGHT}" rx="5" class="card"/>')
         out += [
             f'<text class="{name}" x="{x + 8:.0f}" y="{y + dy}">{escape(text)}</text>'
@@ -92,6 +96,7 @@ def _cards(run: Recording, inner: float, y: float) -> str:
             )
             if text
         ]
+        x += step
     return f'<g class="cards">{"".join(out)}</g>'
 
 

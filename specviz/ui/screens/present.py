@@ -1,6 +1,9 @@
 """The presentation: the round shown, in large, phase by phase, over the same run as the main screen."""
 
 import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from textual import events
@@ -67,6 +70,7 @@ class PresentScreen(RunActions):
         self._begun = self._lasting = 0.0
         self.progress = 1.0
         self._place: Place = (0, 0, 0)
+        self._keys: deque[Callable[[], None]] = deque()
 
     def compose(self) -> ComposeResult:
         yield self._stage
@@ -86,6 +90,8 @@ class PresentScreen(RunActions):
 
     def update(self) -> None:
         """Bring the screen up to the timeline: a phase behind the one before it moves, any other place just stands."""
+        while self._keys and not self._reading:
+            self._keys.popleft()()
         now = self._now()
         if now != self._place:
             follows = self._follows(now)
@@ -179,11 +185,24 @@ class PresentScreen(RunActions):
             return self.can_choose(int(str(parameters[0])))
         return True
 
+    @property
+    def _reading(self) -> bool:
+        """Whether a recorded run goes on behind what is shown, and is only being read."""
+        timeline = self.timeline
+        return not self.transport.live and not timeline.over and timeline.at_end and timeline.reveal is None
+
+    def _act(self, action: Callable[[], None]) -> None:
+        """Do it and show it, or as soon as there is a round to do it with."""
+        self._keys.append(action)
+        self.update()
+
     def action_phase(self, step: int) -> None:
+        self._act(partial(self._step, step))
+
+    def _step(self, step: int) -> None:
         self._halt()
         if self.transport.can_step_phase(step):
             self.transport.step_phase(step)
-        self.update()
 
     def action_play(self) -> None:
         if self.playing:
@@ -193,15 +212,21 @@ class PresentScreen(RunActions):
             self._play_on()
 
     def action_forward(self) -> None:
-        self._halt()
-        super().action_forward()
+        self._act(self._forward)
 
-    def seek(self, index: int, row: int | None = None) -> None:
+    def _forward(self) -> None:
         self._halt()
-        super().seek(index, row)
+        self.transport.forward()
+
+    def action_back(self) -> None:
+        self._act(lambda: self._seek(self.timeline.shown - 1))
 
     def action_first(self) -> None:
-        self.seek(0)
+        self._act(partial(self._seek, 0))
+
+    def _seek(self, index: int) -> None:
+        self._halt()
+        self.transport.seek(index)
 
     def action_slower(self) -> None:
         self._change_pace(1)
@@ -218,6 +243,7 @@ class PresentScreen(RunActions):
     def action_prompt(self, number: int) -> None:
         """From its prompt on; what plays goes on playing."""
         self._unwait()
+        self._keys.clear()
         if self.transport.live:
             self.transport.again(prompt=self.options.prompts[number - 1][1], paused=True)
         else:

@@ -9,8 +9,8 @@ from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs
 from specviz.ui.phases import WAITING
 from specviz.ui.widgets.chip_grid import Grid, grid
 from specviz.ui.widgets.chips import Moment, chips, legend
-from specviz.ui.widgets.drawing import strip_of
 from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.strips import strip_of
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _BOLD = Style(bold=True)

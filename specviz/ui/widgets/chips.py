@@ -14,7 +14,7 @@ from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Reveal, Stage, focus, mark_of, stage
 from specviz.ui.widgets.chip_grid import SMALLEST_BOX, Form, Grid
 from specviz.ui.widgets.drawing import Line, accept_bar, beside, padded
-from specviz.ui.widgets.sentences import last_token
+from specviz.ui.widgets.sentences import greedy, last_token
 
 LANDED = 0.5
 """Of a verdict's phase: until then u falls onto the bar, from then on the verdict stands."""
@@ -180,7 +180,8 @@ def _drafted(
     token = _token(drafted.bytes, kind, cells - 4, glyphs)
     lines = _box(token, outline, kind, cells, form.box, glyphs, foot=mark if in_box and known == "decided" else "")
     if form.bar:
-        lines += _test(drafted, known, moment.falling == row, form.bar, cells, glyphs)
+        told = [] if greedy(moment.round) else _test(drafted, known, moment.falling == row, form.bar, cells, glyphs)
+        lines += told or [[] for _ in range(form.bar)]
     if form.sign:
         lines += _sign(kind, form.sign, cells, glyphs) if known == "decided" else []
     return lines

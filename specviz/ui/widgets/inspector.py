@@ -12,10 +12,11 @@ from specviz.events import Prompt, Round
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
 from specviz.ui.phases import WAITING, Stage
 from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.drawing import Line, strip_of
+from specviz.ui.widgets.drawing import Line
 from specviz.ui.widgets.inspected import heading
 from specviz.ui.widgets.inspection import inspection, prompt_lines
 from specviz.ui.widgets.numbers import counted
+from specviz.ui.widgets.strips import strip_of
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _BOLD = Style(bold=True)

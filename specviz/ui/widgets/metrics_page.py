@@ -13,9 +13,9 @@ from textual.style import Style
 from textual.widget import Widget
 
 from specviz.ui.glyphs import glyphs
-from specviz.ui.widgets.drawing import strip_of
 from specviz.ui.widgets.metrics_layout import Layout, Lines
 from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.strips import strip_of
 
 STYLES = (
     "text",

@@ -9,8 +9,8 @@ from textual.message import Message
 from textual.strip import Strip
 
 from specviz.ui.glyphs import Glyphs, glyphs
-from specviz.ui.widgets.drawing import strip_of
 from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.strips import strip_of
 
 HINT = "  N of each round; [ ] = shown, click to jump"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"

@@ -10,7 +10,8 @@ from specviz.stats import Rates, Series
 from specviz.ui.glyphs import glyphs
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, defined
-from specviz.ui.widgets.drawing import Part, strip_of
+from specviz.ui.widgets.drawing import Part
+from specviz.ui.widgets.strips import strip_of
 
 LEAST_ROUNDS = 10
 """Rounds the x axis has room for from the start."""

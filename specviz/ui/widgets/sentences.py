@@ -3,7 +3,7 @@
 Row i < K is drafted token i + 1, row K the round's last token.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from specviz.config import GREEDY_AT_OR_BELOW
 from specviz.events import Candidate, Drafted, Emitted, End, PlainReason, Raw, Round
@@ -40,9 +40,17 @@ def last_token(round: Round) -> Emitted | None:
 
 
 def sample_bytes(round: Round, drafted: Drafted) -> bytes | None:
-    """The bytes of what the target itself drew, where they are known."""
-    known: tuple[Candidate | Drafted | Emitted, ...] = (*drafted.p_top, drafted, *round.emitted)
-    return next((token.bytes for token in known if token.id == drafted.target_sample), None)
+    """The bytes of what the target itself drew, where they are known from anything in the round."""
+    return next((token.bytes for token in _known(round, drafted) if token.id == drafted.target_sample), None)
+
+
+def _known(round: Round, first: Drafted) -> Iterator[Candidate | Drafted | Emitted]:
+    yield from first.p_top
+    yield from round.emitted
+    for drafted in round.drafted:
+        yield drafted
+        yield from drafted.p_top
+        yield from drafted.q_top
 
 
 def default_row(round: Round) -> int:

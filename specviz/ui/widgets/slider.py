@@ -8,8 +8,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from specviz.ui.glyphs import glyphs
-from specviz.ui.widgets.drawing import Part, fit, strip_of
+from specviz.ui.widgets.drawing import Part, fit
 from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.strips import strip_of
 
 _LABEL, _VALUE, _NOTE = 8, 5, 26
 _LEAST_TRACK = 10

@@ -9,7 +9,7 @@ from specviz.tokens import clip, visible, width
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import mark_of
 from specviz.ui.widgets.drawing import Line, bar, beside, fit, padded
-from specviz.ui.widgets.numbers import prob
+from specviz.ui.widgets.numbers import NONE, prob
 
 GAP = 2
 MOST_ROWS = 10
@@ -98,7 +98,7 @@ class ListColumn:
         """A row for every marked token that is not among the first ``rows``: its rank stands for its name."""
         lines = []
         for mark in shown.beyond(rows):
-            forms = _places(shown, mark, self.glyphs.none)
+            forms = places(shown, mark, self.glyphs.none)
             place = next((form for form in forms if width(form) <= self.name), forms[-1])
             lines.append(self._line(mark.kind, place, mark.prob or 0.0, "head"))
         return lines
@@ -180,7 +180,7 @@ def _abreast(lists: Sequence[TopList], column: ListColumn, rows: int, reserved: 
     return beside(columns, [column.cells] * len(columns), GAP)
 
 
-def _places(shown: TopList, mark: Marked, none: str) -> tuple[str, ...]:
+def places(shown: TopList, mark: Marked, none: str = NONE) -> tuple[str, ...]:
     """The rank of a token that is not in sight, at length and in short; ``none`` where the list is held back."""
     if not mark.prob:
         return "not in it", "absent", "none"
