@@ -54,7 +54,7 @@ def numbers(runs: Sequence[Sequence[Tally]], k: int) -> Numbers:
     spent = sum(r.draft_ms + r.verify_ms + r.decide_ms for r in counted)
     total = sum(r.total_ms for r in counted)
     return {
-        "tokens_per_s": ratio(1000.0 * tokens, spent),
+        "decoding_tokens_per_s": ratio(1000.0 * tokens, spent),
         "draft_step_ms": median([r.draft_ms / r.k for r in counted if r.k]),
         "verify_ms": median([r.verify_ms for r in counted if r.k == k]),
         "decide_ms": median([r.decide_ms for r in counted]),
