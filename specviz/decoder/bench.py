@@ -110,7 +110,7 @@ class Bench(LiveSource):
     ) -> Speculation:
         pair, stop = self._opened(), tuple(text.encode() for text in self._options.stop)
         ending = Ending(pair.facts.end_ids, stop, budget, model.context_of(len(prompt)))
-        run = Speculation(model, drafters, pair.vocabulary, prompt, seed, ending)
+        run = Speculation(model, drafters, pair.vocabulary, prompt, seed, ending, inspect=self._options.inspect)
         with placed("Before round 1"):
             run.prefill(self._options.settings.drafter)
         return run

@@ -128,7 +128,8 @@ class LiveSource:
         ending = Ending(end_ids, stop, self._options.max_new_tokens, pair.target.context_of(len(ids)))
         for model in pair.models:
             model.bar(end_ids, barred_until)
-        run = Speculation(pair.target, drafters, pair.vocabulary, ids, request.seed, ending)
+        inspect = self._options.inspect
+        run = Speculation(pair.target, drafters, pair.vocabulary, ids, request.seed, ending, inspect=inspect)
         with placed("Before round 1"):
             yield Progress("warm-up")
             run.prefill(request.settings.drafter)
@@ -147,7 +148,7 @@ class LiveSource:
         """One of each of ``pair.drafters``."""
         drafting, drafters = self._options.drafting, dict[str, Drafter]()
         if pair.second:
-            drafters["model"] = ModelDrafter(pair.second)
+            drafters["model"] = ModelDrafter(pair.second, keep_scores=self._options.inspect)
         drafters["ngram"] = NgramDrafter(
             pair.vocabulary.size,
             pair.target.device,
@@ -158,7 +159,7 @@ class LiveSource:
             barred_until=barred_until,
         )
         if pair.exit_layer:
-            drafters["layers"] = LayersDrafter(pair.target, pair.exit_layer)
+            drafters["layers"] = LayersDrafter(pair.target, pair.exit_layer, keep_scores=self._options.inspect)
         return drafters
 
     def _detail(self, pair: Pair, last: Round, emitted: bytes) -> str | None:
@@ -186,6 +187,7 @@ class LiveSource:
             "min_new_tokens": options.min_new_tokens,
             "stop": list(options.stop),
             "calibrate": options.calibrate,
+            "inspect": options.inspect,
             "device": where(pair.target.model),
             "dtype": numbers(pair.target.model),
             "draft_device": where(pair.second.model) if pair.second else None,
@@ -257,6 +259,7 @@ def warm_up(target: CausalModel, drafter: Drafter, ids: list[int], k: int) -> No
     if length + k + 1 <= target.context:
         target.feed([ids[-1]] * (k + 1), keep=k + 1)
         target.roll_back_to(length)
+    target.refuse_odd(float(target.odd))
 
 
 def calibrate(target: CausalModel, drafter: Drafter, ids: list[int], repeats: int) -> Calibration:

@@ -73,7 +73,7 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
     return Inspected(
         token=drafted,
         kind=drafted.verdict,
-        sentences=tuple(said),
+        sentences=(*said, *_left_out(drafted)),
         lists=_raw_lists(drafted, last) if greedy(round) else _lists(round, drafted, last),
         raw_lists=_raw_lists(drafted, last) if drafted.raw and not greedy(round) else (),
         groups=_groups(drafted, greedy(round), glyphs),
@@ -103,12 +103,18 @@ def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> Insp
     return Inspected(
         token=last,
         kind=last.origin,
-        sentences=tuple(said),
+        sentences=(*said, *_left_out(last)),
         lists=tuple(lists),
         groups=tuple(groups),
         tests=() if greedy(round) else (Fact("u of its draw", prob(round.last_u), short="last u"),),
         replaces=rejected is not None,
     )
+
+
+def _left_out(token: Drafted | Emitted) -> list[Part]:
+    """That nobody looked, where nobody did."""
+    looked = token.p_top or token.entropy_p is not None
+    return [] if looked else [("run with --no-inspect: no ranks, entropies, lists", "text")]
 
 
 def _has_residual(round: Round) -> bool:
@@ -176,7 +182,7 @@ def _in_residual(drafted: Drafted, token_id: int) -> float | None:
         return listed
     if drafted.detail.get("residual_is_p"):
         return drafted.p
-    if drafted.p <= drafted.q or len(drafted.residual_top) < _TEN:
+    if drafted.p <= drafted.q or 0 < len(drafted.residual_top) < _TEN:
         return 0.0
     left = 1 - drafted.overlap
     return min(1.0, (drafted.p - drafted.q) / left) if left > 0 else None
@@ -218,13 +224,13 @@ def _raw(raw: Raw | None, name: str) -> str:
     return _nats(value) if name.startswith("entropy") else prob(value)
 
 
-def _nats(value: float) -> str:
-    return fixed(value, 3 if value < 9.9995 else 2)
+def _nats(value: float | None) -> str:
+    return fixed(value, 3 if value is None or value < 9.9995 else 2)
 
 
-def _rank(rank: int, is_greedy: bool) -> str:
+def _rank(rank: int | None, is_greedy: bool) -> str:
     """Of a distribution with one token the ranks say nothing."""
-    return "" if is_greedy else str(rank)
+    return "" if is_greedy else fixed(rank, 0)
 
 
 def _raw_rank(raw: Raw | None, name: str, token_id: int, is_greedy: bool) -> str:
