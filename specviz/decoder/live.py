@@ -28,7 +28,7 @@ from specviz.decoder.hub import Locator, Places, fetch, refuse_without_room
 from specviz.decoder.loading import leave_a_core, load_weights, quiet_libraries, reported
 from specviz.decoder.models import CausalModel
 from specviz.decoder.pair import PairFacts, read_pair, refuse_unless_forced
-from specviz.decoder.prompts import read_prompt
+from specviz.decoder.prompts import Read, read_prompt
 from specviz.decoder.reading import ModelFacts
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
@@ -105,13 +105,26 @@ class LiveSource:
         leave = exit_of(target, self._options)
         self._pair = Pair(facts, facts.vocabulary(), second, target, notes, leave, corpus)
 
+    @property
+    def pair(self) -> Pair:
+        """What ``open`` loaded. Raises RuntimeError before."""
+        if self._pair is None:
+            raise RuntimeError("open() comes first")
+        return self._pair
+
+    @property
+    def max_new_tokens(self) -> int:
+        return self._options.max_new_tokens
+
+    def read(self, prompt: str) -> Read:
+        """The ids of ``prompt``, as the target is to read them."""
+        pair = self.pair
+        return read_prompt(pair.facts.target, prompt, pair.vocabulary.size, chat=self._options.chat)
+
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
     ) -> Iterator[Event]:
-        pair = self._pair
-        if pair is None:
-            raise RuntimeError("open() comes before run()")
-        prompt = read_prompt(pair.facts.target, request.prompt, pair.vocabulary.size, chat=self._options.chat)
+        pair, prompt = self.pair, self.read(request.prompt)
         ids = list(prompt.ids)
         end_ids = pair.facts.end_ids
         barred_until = len(ids) + self._options.min_new_tokens

@@ -4,6 +4,8 @@ Scores come in any float dtype; probabilities are float32, processed in the orde
 Decisions (ratios, residual, cumulative sums) are float64: float32 would lose tail mass at large vocabularies.
 """
 
+from collections.abc import Iterator
+
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -78,17 +80,30 @@ def process(scores: Tensor, temperature: float, top_k: int | None, top_p: float 
 def _least_kept(probs: Tensor, top_p: float) -> Tensor:
     """The smallest probability [..., 1] that top-p keeps: of the fewest that together have ``top_p``.
 
-    The largest ``HEAD`` have that much nearly always. On a CPU only they are sorted; elsewhere sorting all costs less
-    than waiting to hear whether they do.
+    On a CPU no more is sorted than has to be; elsewhere sorting all costs less than waiting to hear how much that is.
     """
-    size = probs.shape[-1]
-    if probs.device.type == "cpu" and size > HEAD:
-        head = probs.topk(HEAD, dim=-1).values
-        before = _before(head, top_p)
-        if bool((before < HEAD).all()):
-            return head.gather(-1, before)
+    if probs.device.type == "cpu" and probs.shape[-1] > HEAD:
+        rows = [_least_of_row(row, top_p) for row in probs.reshape(-1, probs.shape[-1])]
+        return torch.cat(rows).reshape(*probs.shape[:-1], 1)
     descending = probs.sort(-1, descending=True).values
-    return descending.gather(-1, _before(descending, top_p).clamp_max(size - 1))
+    return descending.gather(-1, _before(descending, top_p).clamp_max(probs.shape[-1] - 1))
+
+
+def _least_of_row(probs: Tensor, top_p: float) -> Tensor:
+    """The same [1] of one row [V]."""
+    for descending in _heads(probs, top_p):
+        before = _before(descending, top_p)
+        if before < len(descending):
+            break
+    return descending[before.clamp_max(len(descending) - 1)]
+
+
+def _heads(probs: Tensor, top_p: float) -> Iterator[Tensor]:
+    """Ever more of ``probs`` [V], the largest first: ``HEAD``, which have the mass nearly always; all that matter, the
+    others together having less than (1 - top_p) / 2; all."""
+    yield probs.topk(HEAD).values
+    yield probs[probs > (1 - top_p) / (2 * len(probs))].sort(descending=True).values
+    yield probs.sort(descending=True).values
 
 
 def _before(descending: Tensor, top_p: float) -> Tensor:
