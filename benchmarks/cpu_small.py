@@ -3,10 +3,10 @@
     OMP_NUM_THREADS=1 python benchmarks/cpu_small.py [--k 4] [--tokens 128] [--repeats 5] [--inspect] [--wall]
 
 All in one process and on one CPU thread, in turns: a run as ``specviz run --no-inspect`` makes it (``--inspect``: with
-everything it records), the forwards of the same rounds once more with nothing around them, and at temperature 0 assisted
-generation of transformers at the same K, whose text must be the same. Times are the process's own by default, which other
-work on the machine moves less than the time on the wall. A round: median of those that drafted K, the first aside; a
-ratio: median of the repeats, with all of them behind it.
+everything it records), the forwards of the same rounds once more with nothing around them, and at temperature 0
+assisted generation of transformers at the same K, whose text must be the same. Times are the process's own by default,
+which other work on the machine moves less than the time on the wall. A round: median of those that drafted K, the first
+aside; a ratio: median of the repeats, with all of them behind it.
 """
 
 import argparse
@@ -55,8 +55,8 @@ def main() -> None:
                 mine, other = ours.pace(), theirs.pace()
                 against.append((mine.tokens / mine.ms) / (other.tokens / other.ms))
         print(
-            f"T {temperature:g}, K {asked.k}: round {median(round_ms):.2f} ms, its forwards {median(forwards_ms):.2f} ms; "
-            f"round / forwards {shown(shares)}"
+            f"T {temperature:g}, K {asked.k}: round {median(round_ms):.2f} ms, "
+            f"its forwards {median(forwards_ms):.2f} ms; round / forwards {shown(shares)}"
         )
         if against:
             print(f"T {temperature:g}, K {asked.k}: tokens/s over transformers assisted, same text: {shown(against)}")

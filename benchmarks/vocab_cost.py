@@ -3,11 +3,11 @@
     OMP_NUM_THREADS=1 python benchmarks/vocab_cost.py [--rounds 7] [--layers 24,28] [--device cpu] [--dtype bfloat16]
 
 The pair has the shapes of Qwen2.5 0.5B and 1.5B and random weights, so nothing is downloaded; scores are normal with a
-standard deviation of 3, flatter than a trained model's: top-p 0.9 keeps thousands of ids at temperature 1, more than the
-1,024 that are looked at first, and some hundred at 0.6. Rounds run as ``specviz run --no-inspect`` runs them, on a CPU by
-the time of the process. Time inside the models' forwards is taken off by hooks, so what is left is in situ, with caches as
-cold as forwards leave them: draws, top-p, the rule, the numbers of the record, rolling back. Medians of rounds that
-drafted K, the first aside.
+standard deviation of 3, flatter than a trained model's: top-p 0.9 keeps thousands of ids at temperature 1, more than
+the 1,024 that are looked at first, and some hundred at 0.6. Rounds run as ``specviz run --no-inspect`` runs them, on a
+CPU by the time of the process. Time inside the models' forwards is taken off by hooks, so what is left is in situ, with
+caches as cold as forwards leave them: draws, top-p, the rule, the numbers of the record, rolling back. Medians of
+rounds that drafted K, the first aside.
 """
 
 import argparse

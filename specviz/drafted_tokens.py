@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from specviz.events import Drafted, Round, Verdict
+from specviz.tally import named_chance
 
 
 class DraftedRow(NamedTuple):
     """A drafted token: round (1-based), its row there (0-based), and the numbers of its test.
 
-    ``ratio`` = p / q, None where q is 0. ``lost``: what its rejection cost (``tokens_lost``), None for others.
+    ``ratio`` = p / q, None where q is 0. ``overlap``: match under the equality rule. ``lost``: what its rejection cost
+    (``tokens_lost``), None for others.
     """
 
     round: int
@@ -55,7 +57,7 @@ def drafted_rows(rounds: Iterable[Round]) -> list[DraftedRow]:
                     d.p,
                     d.q,
                     d.p / d.q if d.q else None,
-                    d.overlap,
+                    named_chance(d, r.settings.rule),
                     d.u,
                     d.accept_prob,
                     lost if d.verdict == "rejected" else None,
@@ -102,11 +104,14 @@ def rejected_ids(rounds: Iterable[Round]) -> list[RejectedId]:
 
 
 def overlap_histogram(rounds: Iterable[Round], bins: int = 10) -> tuple[int, ...]:
-    """How many tested positions have b / bins <= overlap < (b + 1) / bins, for each bin b; 1 belongs to the last."""
+    """How many tested positions have b / bins <= overlap < (b + 1) / bins, for each bin b; 1 belongs to the last.
+
+    Under the equality rule match stands for overlap.
+    """
     counts = [0] * bins
     for r in rounds:
         for drafted in r.drafted[: r.tested]:
-            counts[min(int(drafted.overlap * bins), bins - 1)] += 1
+            counts[min(int(named_chance(drafted, r.settings.rule) * bins), bins - 1)] += 1
     return tuple(counts)
 
 

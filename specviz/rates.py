@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from specviz import theory
 from specviz.estimates import Interval, agreement, batch_means_error, interval, wilson
 from specviz.events import Calibration, Settings
-from specviz.tally import Tallies
+from specviz.tally import Tallies, chance_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,13 @@ class Rates:
     best_k: int | None
     break_even_alpha: float | None
     ceiling: float | None
+    rule: str = "exact"
+    """In force in round ``last``."""
+
+    @property
+    def chance_name(self) -> str:
+        """What ``alpha_overlap`` is the mean of: overlap, or match under equality."""
+        return chance_name(self.rule)
 
     def formula_at(self, alpha: float | None) -> float | None:
         """E[N](alpha, K_r) averaged over the real K_r of ``drafts``; None without an alpha or a round."""
@@ -159,6 +166,7 @@ def measure(
         best_k=predicted.best_k,
         break_even_alpha=predicted.break_even_alpha,
         ceiling=predicted.ceiling,
+        rule=settings.rule if settings else Settings().rule,
     )
 
 

@@ -1,6 +1,6 @@
 """What one round contributes to the rates."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,16 @@ def tally(event: Round) -> Tally:
         inspect_ms=timing.inspect_ms,
         total_ms=timing.total_ms,
     )
+
+
+def chance_name(rule: str) -> Literal["overlap", "match"]:
+    """What the accept chance of a position is called: match under equality, overlap under any other rule."""
+    return "match" if rule == "equality" else "overlap"
+
+
+def named_chance(drafted: Drafted, rule: str) -> float:
+    """The number of a position that ``chance_name`` names."""
+    return drafted.match if rule == "equality" else drafted.overlap
 
 
 def accept_chance(drafted: Drafted, rule: str) -> float | None:

@@ -5,10 +5,11 @@ from collections import Counter
 
 import pytest
 
-from specviz.bench_baseline import Duel, Fought, Pace, baseline_rows, duels, summarise_baseline
+from specviz.bench_baseline import baseline_rows, summarise_baseline
+from specviz.bench_duels import Duel, Fought, Pace, duels
 from specviz.cli.bench_baseline import TITLES, baseline_notes, baseline_table
 
-CONFIG = {"versions": {"transformers": "5.24.0"}}
+CONFIG = {"device": "cpu", "versions": {"transformers": "5.24.0"}}
 
 
 def fought(repeat: int, k: int, ours_ms: float, theirs_ms: float, *, same: int = 8, bare: bool = True) -> Fought:
@@ -65,6 +66,9 @@ def test_texts_that_part_are_said() -> None:
     assert [row.same_text for row in rows] == [True, False]
     assert "(K 8)" in baseline_notes(rows, CONFIG, greedy=True)[1]
     assert baseline_notes(rows[:1], CONFIG, greedy=True)[1] == "Every text is the same on both sides."
+    assert (
+        "3.0 MB by specviz, 5.0 MB by transformers (the whole process)" in baseline_notes(rows, CONFIG, greedy=True)[2]
+    )
     assert "drawn" in baseline_notes(rows, CONFIG, greedy=False)[1]
 
 

@@ -260,9 +260,9 @@ def test_the_json_object_is_strict_and_says_what_is_undefined() -> None:
     told = json.loads(text)
     assert set(told) == {
         *("config", "prompts", "predicting", "measuring", "repeats", "complete", "calibration"),
-        *("target", "draft", "k", "fastest_k"),
+        *("target", "draft", "k", "fastest_k", "fastest_drafter"),
     }
-    assert told["config"] == {"seed": 0, "k": [2], "repeats": 1}
+    assert told["config"] == {"seed": 0, "k": [2], "drafters": ["model"], "repeats": 1}
     assert (told["predicting"], told["measuring"]) == ([1, 1], [2, 2])
     assert told["complete"] is True and told["fastest_k"] == 2
     assert told["target"]["alpha_tested"] is None

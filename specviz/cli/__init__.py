@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from specviz import __version__
+from specviz.bench_plan import MODEL, Contender
 from specviz.cli import maths
 from specviz.cli.bench import BENCH_OPTIONS
 from specviz.cli.console import forgiving_streams, plain_words, say, unicode_screen
@@ -90,7 +91,15 @@ def check(**given: Any) -> int:
 
 @specviz.command()
 @options(BENCH_OPTIONS)
-def bench(ks: tuple[int, ...], repeats: int, prompts_file: str | None, as_json: bool, **given: Any) -> int:
+def bench(
+    contenders: tuple[Contender, ...],
+    ks: tuple[int, ...],
+    repeats: int,
+    prompts_file: str | None,
+    as_json: bool,
+    baseline: str | None,
+    **given: Any,
+) -> int:
     """Measure plain and speculative decoding beside what is predicted.
 
     Half of the prompts predict, the other half is measured; one prompt does both. Without prompts: the 20 that come
@@ -100,8 +109,9 @@ def bench(ks: tuple[int, ...], repeats: int, prompts_file: str | None, as_json: 
     from specviz.cli.bench import with_prompts
 
     one = bool(given["prompts"]) or given["prompt_file"] is not None
-    chosen = run_options({**given, "k": max(ks)}, one_prompt=True)
-    return measure(with_prompts(chosen, prompts_file, given=one), ks, repeats, as_json)
+    first = MODEL if MODEL in contenders else contenders[0]
+    chosen = run_options({**given, "k": max(ks), "drafter": first.drafter}, one_prompt=True)
+    return measure(with_prompts(chosen, prompts_file, given=one), contenders, ks, repeats, as_json, baseline)
 
 
 @specviz.command()

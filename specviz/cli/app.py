@@ -10,7 +10,7 @@ from typing import NoReturn, TextIO
 
 from specviz.cli.console import say, show
 from specviz.cli.live import DeferredSource
-from specviz.config import RunOptions, RunRequest
+from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunRequest
 from specviz.errors import SpecvizError
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
@@ -64,6 +64,7 @@ def live(options: RunOptions, display: AppOptions, record: Path | None, no_recor
     if piped:
         keys_from_the_terminal()
     require_terminal("specviz run", prompt_could_be_piped=True)
+    options = with_every_drafter(options)
     request = RunRequest(options.prompts[0][1], options.seed, options.settings)
     recorders = _recorders(record, no_record, overwrite=options.pair.force)
     display = replace(
@@ -75,6 +76,13 @@ def live(options: RunOptions, display: AppOptions, record: Path | None, no_recor
         record=recorders,
     )
     return _show(DeferredSource(options), display)
+
+
+def with_every_drafter(options: RunOptions) -> RunOptions:
+    """``options`` with the bundled draft beside the bundled target, so that there is a model to switch to."""
+    if options.pair.draft is not None or options.pair.target != BUNDLED_TARGET:
+        return options
+    return replace(options, pair=replace(options.pair, draft=BUNDLED_DRAFT))
 
 
 def replay(trace: str, display: AppOptions) -> int:

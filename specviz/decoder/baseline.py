@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from specviz.bench_baseline import Duel, Fought, Pace
+from specviz.bench_duels import Duel, Fought, Pace
 from specviz.config import RunRequest
 from specviz.decoder.families import CROP
 from specviz.decoder.live import LiveSource, Pair

@@ -89,8 +89,8 @@ class LiveSource:
         forced = refuse_unless_forced(facts, options.force)
         read_prompt(facts.target, self._options.prompts[0][1], facts.vocab_size, chat=self._options.chat)
         drafting = self._options.drafting
-        if self._options.settings.drafter == "layers":
-            plan_exit(facts.target, drafting.exit_layer)
+        for asked in self._exits:
+            plan_exit(facts.target, asked)
         for note in facts.notes:
             emit(Notice(note))
         for refusal in forced:
@@ -156,6 +156,11 @@ class LiveSource:
             yield round_
         if round_ is not None and round_.stop is not None:
             yield End(round_.stop, self._detail(pair, round_, run.emitted))
+
+    @property
+    def _exits(self) -> tuple[int | None, ...]:
+        """The layers to leave the target after that are asked for, None: half way."""
+        return (self._options.drafting.exit_layer,) if self._options.settings.drafter == "layers" else ()
 
     def _drafters(self, pair: Pair, barred_until: int) -> dict[str, Drafter]:
         """One of each of ``pair.drafters``."""

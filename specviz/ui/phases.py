@@ -11,6 +11,7 @@ from specviz.config import GREEDY_AT_OR_BELOW
 from specviz.events import Drafted, Round
 from specviz.tokens import clip, visible
 from specviz.ui.glyphs import UNICODE, Glyphs
+from specviz.ui.widgets.copied import copied
 from specviz.ui.widgets.numbers import counted, milliseconds, precise, prob, short
 from specviz.ui.widgets.sentences import PLAIN, default_row, explain, greedy, timing, title
 
@@ -142,6 +143,8 @@ def _drafted(round: Round, row: int, glyphs: Glyphs) -> str:
     name = _name(drafted, glyphs)
     rank = "" if drafted.rank_q is None else f", rank {drafted.rank_q} in q"
     unseen = f"draft {row + 1} of {round.k}{rank}; the target has not seen it yet"
+    if place := copied(drafted, row):
+        return f"{name} drafted: {place.words}\n{unseen}"
     if round.settings.draft_temperature <= GREEDY_AT_OR_BELOW:
         raw = "" if drafted.raw is None else f", raw q {prob(drafted.raw.q, none=glyphs.none)}"
         return f"{name} drafted: greedy, the draft's first choice{raw}\n{unseen}"

@@ -1,7 +1,7 @@
 """The two status lines as pure functions: what is shown, in which words, and what goes first when room is short."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
@@ -90,7 +90,7 @@ def warnings(rates: Rates) -> list[Field]:
 def rate_fields(rates: Rates) -> list[Field]:
     """The second line: the rates of the current segment, each under its own name."""
     tested = f"α tested {rate(rates.alpha_tested)}"
-    overlap = f"overlap {rate(rates.alpha_overlap)}"
+    overlap = f"{rates.chance_name} {rate(rates.alpha_overlap)}"
     tokens = f"tokens/round {number(rates.tokens_per_round)}"
     formula = f"formula {number(rates.formula_at_tested)} | {number(rates.formula_at_overlap)}"
     fields = [
@@ -146,6 +146,7 @@ def run_fields(view: RunView) -> list[Field]:
         Field((*pair_names(view.draft, view.target), ""), 4),
         Field((where, ""), 6, "quiet"),
         Field((f"rule {literal(view.rule)}", ""), 7, "quiet"),
+        *drafting(view.shown.drafter, view.next.drafter),
         changing("K", f"{view.shown.k}", f"{view.next.k}"),
         changing("T", temperatures(view.shown), temperatures(view.next)),
         Field((f"seed {view.seed}",), 2),
@@ -163,6 +164,14 @@ def changing(name: str, now: str, then: str) -> Field:
     if now == then:
         return Field((f"{name} {now}",), 1)
     return Field((f"{name} {now}→{then} next", f"{name} {now}→{then}"), 1, "accent")
+
+
+def drafting(now: str, then: str) -> list[Field]:
+    """A switch to come; which one drafts now stands before the target."""
+    if now == then:
+        return []
+    field = changing("drafter", literal(now), literal(then))
+    return [replace(field, forms=(*field.forms, f"→{literal(then)}"))]
 
 
 def temperatures(settings: Settings) -> str:

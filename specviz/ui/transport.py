@@ -210,6 +210,23 @@ class Transport:
         if self.can_change_temperature(steps):
             self._change(warmer(self.settings, steps))
 
+    @property
+    def drafters(self) -> tuple[str, ...]:
+        """What can draft in this run; empty until it is known."""
+        header = self.timeline.header if self.live else None
+        return tuple(header.config.get("drafters", ())) if header else ()
+
+    @property
+    def can_change_drafter(self) -> bool:
+        return len(self.drafters) > 1
+
+    def change_drafter(self) -> None:
+        """The next of ``drafters`` drafts from the next round on, the first behind the last."""
+        if self.can_change_drafter:
+            names, now = self.drafters, self.settings.drafter
+            at = names.index(now) if now in names else -1
+            self._change(replace(self.settings, drafter=names[(at + 1) % len(names)]))
+
     def _change(self, settings: Settings) -> None:
         self.settings = settings
         self.session.change(settings)

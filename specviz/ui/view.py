@@ -18,8 +18,11 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
         return before if value is None else str(value)
 
     shown = timeline.settings or transport.request.settings
+    draft = known("draft", options.draft) if shown.drafter == "model" else shown.drafter
+    if shown.drafter == "layers" and config.get("exit_layer"):
+        draft = f"layers:{known('exit_layer')}"
     return RunView(
-        draft=known("draft", options.draft) if shown.drafter == "model" else shown.drafter,
+        draft=draft,
         target=known("target", options.target),
         device=known("device"),
         dtype=known("dtype"),
@@ -73,6 +76,8 @@ def works(action: str, transport: Transport) -> bool:
             return transport.can_change_k(int(action[2:-1]))
         case "temperature(-1)" | "temperature(1)":
             return transport.can_change_temperature(int(action[12:-1]))
+        case "drafter":
+            return transport.can_change_drafter
         case "slower":
             return transport.can_change_pace(1)
         case "faster":

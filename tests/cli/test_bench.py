@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from specviz.bench_plan import Task
 from specviz.bench_report import Spread, report
 from specviz.cli import main
-from specviz.cli.bench import BENCH_OPTIONS, Wholes, read_prompts, with_prompts
+from specviz.cli.bench import BENCH_OPTIONS, Contenders, Wholes, read_prompts, with_prompts
 from specviz.cli.bench_table import factor_rows, heading, measured_rows, speedup_rows, stacked
 from specviz.cli.parameters import RUN_OPTIONS
 from specviz.config import PairOptions, RunOptions
@@ -98,6 +98,62 @@ def test_rows_by_hand() -> None:
     assert factor_rows(done) == [["K 2 model", "1.25", *factors]]
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+def test_drafters_side_by_side(
+    columns: int, shelf: Shelf, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    target = shelf.random(2, layers=3, vocab=24)
+    common = ["--target", target, "--prompt", text_of([3, 5, 8, 3, 5]), "--max-new-tokens", "16", "--repeats", "2"]
+    assert main(["bench", *common, "--drafter", "ngram,layers:1,layers:2", "--k", "2,8"]) == 0
+    out = capfd.readouterr().out
+    assert max(cell_len(line) for line in out.splitlines()) <= columns and "…" not in out
+    first = " ".join(out.split())
+    assert first.startswith("ngram, layers:1, layers:2 > ") and " > None" not in first
+    assert re.search(r"^layers:2 K 8( +\.\d\d| +1\.00| +–){4}", out, re.MULTILINE)
+    assert re.search(r"^ngram K 8 .* – +\d+/\d+ ", out, re.MULTILINE), "no c, and its plain rounds counted"
+    for line in out.splitlines():
+        if line.startswith(("K 2 ", "K 8 ", "target")):
+            assert not re.search(r"–\d*\.?$", line), "no figure is cut off"
+
+
+def test_drafters_in_json(shelf: Shelf, capfd: pytest.CaptureFixture[str]) -> None:
+    target = shelf.random(2, layers=3, vocab=24)
+    common = ["--target", target, "--prompt", text_of([3, 5, 8, 3, 5]), "--max-new-tokens", "16", "--repeats", "1"]
+    assert main(["bench", *common, "--drafter", "layers,ngram", "--k", "2", "--json", "--rule", "equality"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert [row["drafter"] for row in told["k"]] == ["layers:1", "ngram"]
+    assert told["config"]["rule"] == "equality" and told["draft"]["token_ms"] is None
+    assert told["calibration"]["drafters"]["layers:1"]["c"]["median"] > 0
+
+
+def test_the_equality_rules_rate_is_called_match(tiny: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *tiny, *TINY, "--rule", "equality"]) == 0
+    out = capfd.readouterr().out
+    assert re.search(r"tested +match +/round", out) and "overlap" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "contenders"),
+    [
+        ("model", ["model"]),
+        ("model,ngram,layers", ["model", "ngram", "layers"]),
+        ("layers:1,layers:2,layers:1", ["layers:1", "layers:2"]),
+        ("ngram,ngram", ["ngram"]),
+    ],
+)
+def test_lists_of_drafters(text: str, contenders: list[str]) -> None:
+    assert list(map(str, Contenders().convert(text, None, None))) == contenders
+
+
+@pytest.mark.parametrize(
+    "text", ["", "copy", "model,", "layers:0", "layers:", "ngram:2", "model ngram", "layers:99999"]
+)
+def test_what_is_no_list_of_drafters_is_refused_in_words(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is no list of model, ngram, layers or layers:N"):
+        Contenders().convert(text, None, None)
+
+
 def test_a_slowdown_is_named() -> None:
     done = report(PLAN, one_repeat())
     slow = replace(done.rows[0], speedup=Spread(0.8, 0.7, 0.9))
@@ -161,6 +217,8 @@ def test_twenty_prompts_come_with_specviz() -> None:
         (("--prompts", "{latin}"), "not UTF-8"),
         (("--prompts", "{latin}", "--prompt", "x"), "--prompts"),
         (("--prompt", "x", "--prompt", "y"), "takes one"),
+        (("--drafter", "model,copy"), "--drafter"),
+        (("--drafter", "ngram,model", "--target", "x"), "--draft"),
     ],
 )
 def test_usage_errors(args: tuple[str, ...], named: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -216,3 +274,57 @@ def test_without_calibration_predictions_are_dashes(tiny: list[str], capfd: pyte
     out = capfd.readouterr().out
     assert "T_p – · T_q – · c –" in out
     assert re.search(r"^2 +\d\.\d\d +– +– +– +–", out, re.MULTILINE)
+
+
+def test_the_baseline_stands_beside_it(two_prompts: str, capfd: pytest.CaptureFixture[str]) -> None:
+    asked = [
+        "bench",
+        "--json",
+        "--prompts",
+        two_prompts,
+        *TINY,
+        "--temperature",
+        "0",
+        "--baseline",
+        "hf",
+        "--no-inspect",
+    ]
+    assert main(asked) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert told["config"]["inspect"] is False
+    assert (told["baseline"]["engine"], [row["k"] for row in told["baseline"]["k"]]) == ("hf", [1, 2])
+    assert told["baseline"]["version"] == told["config"]["versions"]["transformers"]
+    for row in told["baseline"]["k"]:
+        assert row["same_text"] is True
+        assert row["ratio"]["median"] == pytest.approx(
+            row["tokens_per_s"]["median"] / row["baseline_tokens_per_s"]["median"]
+        )
+        assert row["outside"]["median"] == pytest.approx(1 - row["forwards_ms"]["median"] / row["round_ms"]["median"])
+
+
+def test_the_baseline_has_a_table_that_fits(
+    tiny: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["bench", *tiny, *TINY, "--baseline", "hf"]) == 0
+    out = capfd.readouterr().out
+    assert max(cell_len(line) for line in out.splitlines()) <= 80
+    assert "assisted" in out and "The texts are drawn, so they are not the same." in out
+    assert main(["bench", *tiny, *TINY]) == 0
+    assert "assisted" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--drafter", "ngram"], "--drafter"),
+        (["--drafter", "model,layers"], "--drafter"),
+        (["--rule", "equality", "--top-p", "0.9"], "--rule, --top-p"),
+        (["--draft-temperature", "0.5", "--stop", "x"], "--draft-temperature, --stop"),
+    ],
+)
+def test_the_baseline_refuses_what_it_does_otherwise(
+    options: list[str], named: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--baseline", "hf", *options]) == 2
+    assert f"without cuts: leave {named} away." in " ".join(capfd.readouterr().err.split())

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from specviz.bench_baseline import Duel
+from specviz.bench_duels import Duel
 from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET
 from specviz.decoder.baseline import assisted, bare_ms, fight, has_bare, played
 from specviz.decoder.memory import peak

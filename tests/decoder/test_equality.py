@@ -40,7 +40,7 @@ def test_decide_equality_equals_the_reference_in_thousands_of_cases() -> None:
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
 def test_the_text_is_the_targets_own(shelf: Shelf, settings: Any) -> None:
     place = tiny(shelf, settings)
-    outcomes = repeated(place, 2, range(10_000), decide_equality)
+    outcomes = repeated(place, 2, range(7_000), decide_equality)
     assert first_p_value(place, outcomes) > 1e-4
     (first, _), *_ = Counter(o.drafted[0] for o in outcomes if o.n_accepted).most_common(1)
     behind = [o for o in outcomes if o.n_accepted and o.drafted[0] == first]

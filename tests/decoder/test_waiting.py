@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from specviz.config import DRAFTERS, RULES, RunRequest
-from specviz.decoder import blocks
+from specviz.decoder.deciding import RULES as DECIDE
 from specviz.decoder.fetching import fetch
 from specviz.events import Drafted, Emitted, Round, Settings
 from specviz.stats import RunStats
@@ -140,7 +140,9 @@ def test_without_inspection_everything_else_is_the_same(shelf: Shelf, rule: str,
         assert runs[-1].header.config["inspect"] is inspect
     looked, blind = runs
     assert [kept(r) for r in blind.rounds] == [kept(r) for r in looked.rounds]
-    for token in (t for r in blind.rounds for t in [*r.drafted, *r.emitted]):
+    tokens: list[Drafted | Emitted] = [t for r in blind.rounds for t in r.drafted]
+    tokens += [t for r in blind.rounds for t in r.emitted]
+    for token in tokens:
         assert (token.rank_p, token.entropy_p, token.p_top, token.raw) == (None, None, (), None)
     for event in blind.rounds:
         line = dump(event)
@@ -156,14 +158,14 @@ def rates(stats: RunStats) -> dict[str, Any]:
 def test_a_residual_that_is_p_is_told_of_the_rejected_token(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shelf.scripted(everywhere([0.25] * 4, 32))
     source = opened(folder, max_new_tokens=12, inspect=False)
-    real = blocks.RULES["exact"]
+    real = DECIDE["exact"]
 
     def reject_second(p: Tensor, q: Tensor | None, drafted: Tensor, uniforms: Tensor) -> Any:
         us = uniforms.clone()
         us[4:5] = 1.0  # below no chance
         return real(p, q, drafted, us)
 
-    monkeypatch.setitem(blocks.RULES, "exact", reject_second)  # type: ignore[arg-type]
+    monkeypatch.setitem(DECIDE, "exact", reject_second)
     first = list(source.source.run(RunRequest("w1", 0, setting(3)), lambda: setting(3), lambda: False))
     round_ = next(event for event in first if isinstance(event, Round))
     assert [d.detail for d in round_.drafted] == [{}, {"residual_is_p": True}, {}]

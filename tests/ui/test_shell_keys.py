@@ -272,7 +272,7 @@ async def test_every_key_of_the_table_is_bound_once_with_a_tooltip_and_an_action
                 assert callable(getattr(owner, f"action_{_parsed(action)[0]}"))
 
 
-KEYS_OF_LATER = ("o", "d", "z", "x")
+KEYS_OF_LATER = ("d", "z", "x")
 
 
 async def test_keys_of_nothing_yet_do_nothing() -> None:

@@ -138,6 +138,33 @@ async def test_phases_show_a_live_run_and_its_trace_alike_and_change_nothing(
     assert await walk(recorded_app(path), 5) == live
 
 
+async def test_switching_drafters_by_key_changes_no_greedy_id(untouched: Untouched, tmp_path: Path) -> None:
+    greedy = replace(REQUEST, settings=Settings(k=4, temperature=0.0, draft_temperature=0.0))
+    events = untouched.source.run(greedy, lambda: greedy.settings, lambda: False)
+    reference = [token.id for event in events if isinstance(event, Round) for token in event.emitted]
+    path = tmp_path / "run.jsonl"
+    app = SpecvizApp(untouched.source, options(request=greedy, record=lambda: Recorder(path)))
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        while not app.timeline.over:
+            before = app.timeline.total
+            app.simulate_key("n")
+            await until(pilot, lambda: app.timeline.total > before or app.timeline.over)  # noqa: B023
+            await hit(pilot, "o")
+    rounds = app.timeline.rounds
+    assert [token.id for round in rounds for token in round.emitted] == reference
+    turns = ("model", "ngram", "layers")
+    assert [round.settings.drafter for round in rounds] == [turns[i % 3] for i in range(len(rounds))]
+    assert len(rounds) >= 4 and app.timeline.stats.on_screen().first == len(rounds), "a segment each"
+    again = recorded_app(path)
+    async with again.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: again.timeline.over)
+    told = again.timeline.rounds
+    assert [(r.settings, r.emitted[-1].id, len(r.emitted)) for r in told] == [
+        (r.settings, r.emitted[-1].id, len(r.emitted)) for r in rounds
+    ]
+
+
 async def test_looking_closer_changes_no_id_no_uniform_and_no_random_state(
     untouched: Untouched, tmp_path: Path
 ) -> None:

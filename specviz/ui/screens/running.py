@@ -85,6 +85,10 @@ class RunActions(Screen[None]):
         self.transport.change_temperature(steps)
         self.update()
 
+    def action_drafter(self) -> None:
+        self.transport.change_drafter()
+        self.update()
+
     def action_again(self) -> None:
         self.begin()
 

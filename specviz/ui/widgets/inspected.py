@@ -8,11 +8,12 @@ from typing import Any
 from specviz.events import Drafted, Emitted, Raw, Round, Top
 from specviz.tokens import visible
 from specviz.ui.glyphs import Glyphs
+from specviz.ui.widgets.copied import KEYS, copied
 from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.facts import Fact
 from specviz.ui.widgets.number_line import AcceptTest
 from specviz.ui.widgets.numbers import fixed, prob, ratio, signed, told_apart
-from specviz.ui.widgets.sentences import counterfactual, explain, greedy, last_token
+from specviz.ui.widgets.sentences import counterfactual, explain, greedy, last_token, sample_bytes
 from specviz.ui.widgets.top_lists import Marked, TopList
 
 _TEN = 10
@@ -76,11 +77,11 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
         sentences=(*said, *_left_out(drafted)),
         lists=_raw_lists(drafted, last) if greedy(round) else _lists(round, drafted, last),
         raw_lists=_raw_lists(drafted, last) if drafted.raw and not greedy(round) else (),
-        groups=_groups(drafted, greedy(round), glyphs),
-        tests=() if greedy(round) else _tests(drafted, glyphs),
+        groups=_groups(round, drafted, glyphs),
+        tests=() if greedy(round) else _tests(round, drafted, glyphs),
         test=_test(round, drafted),
         draws=_draws(round, drafted),
-        details=_details(drafted.detail, glyphs),
+        details=_details(drafted, row, glyphs),
         replaces=last is not None,
     )
 
@@ -99,7 +100,7 @@ def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> Insp
     if rejected is not None and _has_residual(round):
         lists.append(_residual(rejected, last))
         share = last.p if last.residual is None else last.residual
-        groups.append((Fact("residual", prob(share)), *_both_facts(rejected, glyphs)[:2]))
+        groups.append((Fact("residual", prob(share)), *_both_facts(rejected, round.settings.rule)[:2]))
     return Inspected(
         token=last,
         kind=last.origin,
@@ -132,8 +133,7 @@ def _draws(round: Round, drafted: Drafted) -> tuple[tuple[str, bytes | None, int
     sample = drafted.target_sample
     if greedy(round) or sample is None:
         return ()
-    known = {c.id: c.bytes for c in drafted.p_top} | {drafted.id: drafted.bytes}
-    return ("draft", drafted.bytes, drafted.id), ("target", known.get(sample), sample)
+    return ("draft", drafted.bytes, drafted.id), ("target", sample_bytes(round, drafted), sample)
 
 
 def _list(name: str, top: Top, marked: tuple[Marked, ...], *, raw: bool = False) -> TopList:
@@ -188,14 +188,14 @@ def _in_residual(drafted: Drafted, token_id: int) -> float | None:
     return min(1.0, (drafted.p - drafted.q) / left) if left > 0 else None
 
 
-def _groups(drafted: Drafted, is_greedy: bool, glyphs: Glyphs) -> tuple[tuple[Fact, ...], ...]:
-    raw = drafted.raw
+def _groups(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[tuple[Fact, ...], ...]:
+    raw, is_greedy = drafted.raw, greedy(round)
     q = (
         Fact("q", prob(drafted.q), _raw(raw, "q")),
         Fact("rank q", _rank(drafted.rank_q, is_greedy), _raw_rank(raw, "q", drafted.id, is_greedy), "rank"),
         Fact("entropy q", _nats(drafted.entropy_q), _raw(raw, "entropy_q"), "entropy"),
     )
-    return _p_facts(drafted, is_greedy, glyphs), q, _both_facts(drafted, glyphs)
+    return _p_facts(drafted, is_greedy, glyphs), q, _both_facts(drafted, round.settings.rule)
 
 
 def _p_facts(token: Drafted | Emitted, is_greedy: bool, glyphs: Glyphs) -> tuple[Fact, ...]:
@@ -207,14 +207,13 @@ def _p_facts(token: Drafted | Emitted, is_greedy: bool, glyphs: Glyphs) -> tuple
     )
 
 
-def _both_facts(drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
+def _both_facts(drafted: Drafted, rule: str) -> tuple[Fact, ...]:
+    """Of p and q together, the accept chance of the rule first."""
     raw = drafted.raw
     apart = "" if raw is None or raw.overlap is None else prob(1 - raw.overlap)
-    return (
-        Fact("overlap", prob(drafted.overlap), _raw(raw, "overlap")),
-        Fact("TV", prob(1 - drafted.overlap), apart),
-        Fact("match", prob(drafted.match)),
-    )
+    overlap = Fact("overlap", prob(drafted.overlap), _raw(raw, "overlap"))
+    distance, match = Fact("TV", prob(1 - drafted.overlap), apart), Fact("match", prob(drafted.match))
+    return (match, overlap, distance) if rule == "equality" else (overlap, distance, match)
 
 
 def _raw(raw: Raw | None, name: str) -> str:
@@ -241,8 +240,10 @@ def _raw_rank(raw: Raw | None, name: str, token_id: int, is_greedy: bool) -> str
     return str(listed) if listed else f">{_TEN}" if len(top) >= _TEN else ""
 
 
-def _tests(drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
+def _tests(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
     chance, u = drafted.accept_prob, drafted.u
+    if round.settings.rule == "equality":
+        return Fact("target's u", prob(u), short="u"), Fact("draft u", prob(drafted.draft_u))
     facts = [Fact("p/q", _ratio(drafted, glyphs))]
     if chance is None:
         return (*facts, Fact("u", prob(u)), Fact("draft u", prob(drafted.draft_u)))
@@ -263,11 +264,14 @@ def _ratio(drafted: Drafted, glyphs: Glyphs) -> str:
     return prob(share) if share < 1 else fixed(share, 3)
 
 
-def _details(detail: Mapping[str, Any], glyphs: Glyphs) -> tuple[str, ...]:
-    """What the drafter noted, whatever it is, as ``key: value``."""
-    return tuple(
-        f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}" for key, value in detail.items()
-    )
+def _details(drafted: Drafted, row: int, glyphs: Glyphs) -> tuple[str, ...]:
+    """What the drafter noted: where it copied from, in words, and whatever else as ``key: value``."""
+    place = copied(drafted, row)
+    notes: Mapping[str, Any] = drafted.detail
+    if place is not None:
+        notes = {key: value for key, value in notes.items() if key not in KEYS}
+    said = [f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}" for key, value in notes.items()]
+    return (place.words, *said) if place else tuple(said)
 
 
 def _written(value: Any) -> str:

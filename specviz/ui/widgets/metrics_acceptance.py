@@ -31,7 +31,7 @@ _TWO_BLOCKS = 96
 _LEAST_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
 _CHANCES = {
     "exact": "mean Σ min(p, q): the exact chance of each test.",
-    "equality": "mean Σ p·q: the exact chance of each test under the rule equality.",
+    "equality": "mean Σ p·q: the exact chance of each test.",
 }
 
 
@@ -47,7 +47,7 @@ def _page(
         return paragraph("No token was drafted yet, so nothing was accepted or rejected.", cells, glyphs)
     left, right = (
         _positions(rates, max(_LEAST_POSITIONS, min(cells, _POSITIONS)), glyphs),
-        _overlaps(bins, cells, glyphs),
+        _chances(bins, rule, glyphs),
     )
     below = beside(left, right, _POSITIONS) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
@@ -60,7 +60,7 @@ def _page(
 
 def rate_facts(rates: Rates, rule: str) -> list[Fact]:
     """Every rate with its interval and its definition."""
-    return [
+    shown = [
         Fact(
             "α tested",
             prob(rates.alpha_tested),
@@ -69,7 +69,7 @@ def rate_facts(rates: Rates, rule: str) -> list[Fact]:
             "tested",
         ),
         Fact(
-            "α overlap",
+            f"α {rates.chance_name}",
             prob(rates.alpha_overlap),
             bounds(rates.alpha_overlap_ci),
             _overlap_words(rates, rule),
@@ -81,12 +81,12 @@ def rate_facts(rates: Rates, rule: str) -> list[Fact]:
             words=f"{rates.accepted} of {counted(rates.drafted, 'draft')}. It falls with K: not the formula's α.",
         ),
         _agreement(rates),
-        Fact(
-            "mean match",
-            prob(rates.mean_match),
-            words="mean Σ p·q: what the equality rule would accept.",
-        ),
     ]
+    if rule != "equality":
+        shown.append(
+            Fact("mean match", prob(rates.mean_match), words="mean Σ p·q: what the equality rule would accept.")
+        )
+    return shown
 
 
 def _overlap_words(rates: Rates, rule: str) -> str:
@@ -148,12 +148,13 @@ def _positions(rates: Rates, cells: int, glyphs: Glyphs) -> Lines:
     return [heading("By draft position", glyphs), *lines_of(rates, len(rates.per_position), cells, glyphs)]
 
 
-def _overlaps(bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
-    """How alike p and q were: one bar a tenth of the overlap."""
+def _chances(bins: tuple[int, ...], rule: str, glyphs: Glyphs) -> Lines:
+    """How alike p and q were: one bar a tenth of the overlap, or of the match under equality."""
     most, total = max(bins), sum(bins)
+    name, sum_ = ("Match", "Σ p·q") if rule == "equality" else ("Overlap", "Σ min(p, q)")
     lines: Lines = [
-        heading("Overlap of p and q", glyphs),
-        [(said(f"Σ min(p, q) at {counted(total, 'tested position')}", glyphs), "head")],
+        heading(f"{name} of p and q", glyphs),
+        [(said(f"{sum_} at {counted(total, 'tested position')}", glyphs), "head")],
     ]
     count = len(str(most))
     for index, number in enumerate(bins):

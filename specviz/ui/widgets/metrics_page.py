@@ -123,6 +123,12 @@ class ChoiceBar(Widget):
         self._choices = choices
         self._taken = 0
 
+    def offer(self, choices: Sequence[Choice]) -> None:
+        """The same choices by other names."""
+        if choices != self._choices:
+            self._choices = choices
+            self.refresh()
+
     def show(self, taken: int) -> None:
         if taken != self._taken:
             self._taken = taken

@@ -60,13 +60,16 @@ def dearest(rows: Iterable[DraftedRow]) -> dict[int, Place]:
     return {id: place for id, (_, place) in found.items()}
 
 
-def drafted_listing(rows: Sequence[DraftedRow], order: Order, cells: int, glyphs: Glyphs) -> Listing:
+def drafted_listing(
+    rows: Sequence[DraftedRow], order: Order, cells: int, glyphs: Glyphs, chance: str = "overlap"
+) -> Listing:
+    """A row a drafted token; ``chance`` is what the accept chance of a position is called."""
     shown, total = ordered(rows, order)
     verdict = _VERDICT if cells >= _DRAFTED + _VERDICT + _TOKEN else 1
     token = _token_cells(cells, _DRAFTED + verdict)
     head = (
         f"{'round':>6}  {'i':>2}  {'token':{token}}  {'verdict' if verdict > 1 else '':{verdict}}  {'q':>5}  {'p':>5}"
-        f"  {'p/q':>4}  {'overlap':>7}  {'u':>5}  {'accept':>6}  {'lost':>5}"
+        f"  {'p/q':>4}  {chance:>7}  {'u':>5}  {'accept':>6}  {'lost':>5}"
     )
     what = "rejections" if order == "lost" else "drafted tokens"
     return Listing(

@@ -21,12 +21,17 @@ from specviz.ui.widgets.metrics_scope import Scope
 from specviz.ui.widgets.metrics_table import ORDERS, Listing, Order, Place, dearest, drafted_listing, id_listing
 from specviz.ui.widgets.painted import Painted
 
-CHOICES = (
-    Choice("p", "lowest p/q", "order('ratio')"),
-    Choice("c", "most costly", "order('lost')"),
-    Choice("o", "lowest overlap", "order('overlap')"),
-    Choice("i", "ids most rejected", "order('ids')"),
-)
+
+def choices(chance: str) -> tuple[Choice, ...]:
+    """The orders; ``chance`` is what the accept chance of a position is called."""
+    return (
+        Choice("p", "lowest p/q", "order('ratio')"),
+        Choice("c", "most costly", "order('lost')"),
+        Choice("o", f"lowest {chance}", "order('overlap')"),
+        Choice("i", "ids most rejected", "order('ids')"),
+    )
+
+
 _MARGIN = 3
 """Cells beside a line: padding and the scroll bar."""
 AT_ONCE = 80
@@ -121,7 +126,7 @@ class TokensTab(Vertical):
         self._rows: list[DraftedRow] | None = None
         self._order: Order = ORDERS[0]
         self._filled: object = None
-        self._bar = ChoiceBar(CHOICES, id="orders")
+        self._bar = ChoiceBar(choices("overlap"), id="orders")
         self._note = Static(classes="note")
         self.table = TokenTable()
 
@@ -132,6 +137,7 @@ class TokensTab(Vertical):
 
     def show(self, scope: Scope) -> None:
         self._scope, self._rows = scope, None
+        self._bar.offer(choices(scope.rates.chance_name))
         self._fill()
 
     def order(self, order: Order) -> None:
@@ -154,7 +160,7 @@ class TokensTab(Vertical):
         if self._order == "ids":
             listing = id_listing(rejected_ids(self._scope.rounds), dearest(self._rows), width, self._glyphs)
         else:
-            listing = drafted_listing(self._rows, self._order, width, self._glyphs)
+            listing = drafted_listing(self._rows, self._order, width, self._glyphs, self._scope.rates.chance_name)
         self.table.fill(listing, width, stay=stay)
         words = in_ascii(listing.words) if self._glyphs.ascii else listing.words
         self._note.update(Content(words), layout=False)

@@ -34,7 +34,7 @@ def tokens_per_round(scope: Scope) -> Layout:
 def _page(rates: Rates, why: Dependence, cells: int, glyphs: Glyphs) -> Lines:
     if rates.tokens_per_round is None:
         return paragraph("No whole round yet.", cells, glyphs)
-    left, right = _histogram(rates, glyphs), stacked(_causes(why, glyphs), _drift(why, glyphs))
+    left, right = _histogram(rates, glyphs), stacked(_causes(why, glyphs), _drift(why, rates, glyphs))
     below = beside(left, right, _HISTOGRAM) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
         facts(length_facts(rates, why), cells, glyphs), paragraph(reading(rates, why), cells, glyphs, "strong"), below
@@ -65,9 +65,9 @@ def length_facts(rates: Rates, why: Dependence) -> list[Fact]:
             style="formula",
         ),
         Fact(
-            "formula, overlap",
+            f"formula, {rates.chance_name}",
             fixed(rates.formula_at_overlap, 2),
-            words=f"the same at α overlap {prob(rates.alpha_overlap)}.",
+            words=f"the same at α {rates.chance_name} {prob(rates.alpha_overlap)}.",
             style="all",
         ),
         Fact(
@@ -145,9 +145,10 @@ def _share_row(name: str, share: Share, glyphs: Glyphs) -> list[Part]:
     ]
 
 
-def _drift(why: Dependence, glyphs: Glyphs) -> Lines:
+def _drift(why: Dependence, rates: Rates, glyphs: Glyphs) -> Lines:
     """The text in four stretches."""
-    head: list[Part] = [("rounds", "head"), ("α tested", "head"), ("α overlap", "head"), ("tokens/round", "head")]
+    names = "rounds", "α tested", f"α {rates.chance_name}", "tokens/round"
+    head: list[Part] = [(name, "head") for name in names]
     rows: list[list[Part]] = [
         [
             (_span(stretch.first, stretch.last), "text"),

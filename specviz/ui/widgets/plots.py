@@ -143,7 +143,7 @@ class AlphaPlot(RoundsPlot):
     def _title(self, rates: Rates) -> tuple[str, int]:
         none = self._glyphs.none
         tested, overlap = prob(rates.alpha_tested, none=none), prob(rates.alpha_overlap, none=none)
-        return f"{self._glyphs.alpha}  tested {tested}   overlap {overlap}", rates.first
+        return f"{self._glyphs.alpha}  tested {tested}   {rates.chance_name} {overlap}", rates.first
 
     def _key(self) -> list[Part]:
         glyphs = self._glyphs
@@ -153,7 +153,7 @@ class AlphaPlot(RoundsPlot):
             (glyphs.shade, "band"),
             (" 95 %  ", "axis"),
             (glyphs.point, "overlap"),
-            (" overlap", "axis"),
+            (f" {self._chance_name}", "axis"),
         ]
 
     def _label_width(self) -> int:
@@ -223,7 +223,7 @@ class TokensPlot(RoundsPlot):
             (glyphs.dash, "formula"),
             (" tested ", "axis"),
             (glyphs.point, "formula-2"),
-            (" overlap", "axis"),
+            (f" {self._chance_name}", "axis"),
         ]
 
     def _label_width(self) -> int:

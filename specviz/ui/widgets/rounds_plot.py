@@ -82,6 +82,10 @@ class RoundsPlot(Bordered):
     def _rounds(self) -> int:
         return max(LEAST_ROUNDS, self._shown)
 
+    @property
+    def _chance_name(self) -> str:
+        return self._rates.chance_name if self._rates else "overlap"
+
     def _depth(self, rates: Rates | None) -> int:
         return len(rates.per_position) if rates else 0
 

@@ -1,12 +1,15 @@
 """The text of a run as wrapped lines: what was emitted, and the round being looked at with its ghosts."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from specviz.events import Emitted, Prompt, Round, Token
 from specviz.tokens import TextDecoder, visible
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Reveal, mark_of, stage
+from specviz.ui.widgets.copied import copied
 from specviz.ui.widgets.flow import Flow, Line, Place, Span
 
 _LOST = "\ufffd"
@@ -14,6 +17,10 @@ _LONGEST_CHARACTER = 4
 """Bytes of UTF-8."""
 _LAYOUTS = 2
 """Widths remembered: a panel that comes and goes changes the width of the text back and forth."""
+
+Part = Literal["copied", "matched"]
+"""Of a place in the text: the token that was drafted again, and what stands before it there as it does here."""
+NOTHING: Mapping[tuple[int, int], Part] = MappingProxyType({})
 
 
 class _Layout(NamedTuple):
@@ -40,6 +47,7 @@ class Story:
             self._decoder.feed(prompt.text.encode())
         ]
         self._pieces: list[list[str]] = []
+        self._starts: list[int] = []
         self.rounds: list[Round] = []
         self._layouts: dict[int, _Layout] = {}
         self.wrap(width)
@@ -57,9 +65,9 @@ class Story:
 
     def _begin(self, width: int) -> _Layout:
         flow = Flow(width)
-        for token, piece in zip(self._prompt.tokens or (None,), self._prompt_pieces, strict=True):
+        for row, (token, piece) in enumerate(zip(self._prompt.tokens or (None,), self._prompt_pieces, strict=True)):
             special = token is not None and token.id in self._special_ids
-            flow.add(piece, Span("", 0, "prompt", 0, 0, "special" if special else "text"))
+            flow.add(piece, Span("", 0, "prompt", 0, row, "special" if special else "text"))
         return _Layout(flow, [flow.place()])
 
     @property
@@ -70,6 +78,7 @@ class Story:
         pieces = [self._decode(token) for token in round.emitted]
         self.rounds.append(round)
         self._pieces.append(pieces)
+        self._starts.append(round.start)
         self._commit(round, pieces)
 
     def finish(self) -> None:
@@ -113,6 +122,19 @@ class Story:
         y -= self._base
         return self._tail.lines[y] if y < len(self._tail.lines) else self._tail.open
 
+    def source(self, row: int | None) -> Mapping[tuple[int, int], Part]:
+        """The (round, row) of the tokens that drafted token ``row`` of the round looked at was copied from."""
+        if not self.shown or row is None or row >= self.rounds[self.shown - 1].k:
+            return NOTHING
+        place = copied(self.rounds[self.shown - 1].drafted[row], row)
+        if place is None or place.source != "text":
+            return NOTHING
+        parts: dict[tuple[int, int], Part] = {}
+        for position in range(place.start, place.at + 1):
+            if token := self._token_at(position):
+                parts[token] = "copied" if position == place.at else "matched"
+        return parts
+
     def find(self, round: int, row: int) -> tuple[int, int, int] | None:
         """(first line, last line, column on the first) of a token of the round looked at."""
         found: tuple[int, int, int] | None = None
@@ -123,6 +145,17 @@ class Story:
                     found = (found[0], y, found[2]) if found else (y, y, x)
                 x += span.width
         return found
+
+    def _token_at(self, position: int) -> tuple[int, int] | None:
+        """The (round, row) of the token at ``position`` from the start of the prompt; None where there is none."""
+        if position < len(self._prompt.tokens):
+            return 0, position
+        index = bisect_right(self._starts, position)
+        round = self.rounds[index - 1] if index else None
+        at = position - round.start if round else 0
+        if round is None or at >= len(round.emitted):
+            return None
+        return index, at if round.emitted[at].origin == "accepted" else round.k
 
     def _decode(self, token: Token | Emitted) -> str:
         text = self._decoder.feed(token.bytes)
