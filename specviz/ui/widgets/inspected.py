@@ -71,11 +71,12 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
     if would:
         said = [said[0], (would, "would")]
     last = last_token(round) if drafted.verdict == "rejected" else None
+    lists = _raw_lists(drafted, last) if greedy(round) else _lists(round, drafted, last)
     return Inspected(
         token=drafted,
         kind=drafted.verdict,
         sentences=(*said, *_left_out(drafted)),
-        lists=_raw_lists(drafted, last) if greedy(round) else _lists(round, drafted, last),
+        lists=lists if _looked(drafted) else (),
         raw_lists=_raw_lists(drafted, last) if drafted.raw and not greedy(round) else (),
         groups=_groups(round, drafted, glyphs),
         tests=() if greedy(round) else _tests(round, drafted, glyphs),
@@ -105,17 +106,21 @@ def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> Insp
         token=last,
         kind=last.origin,
         sentences=(*said, *_left_out(last)),
-        lists=tuple(lists),
+        lists=tuple(lists) if _looked(last) else (),
         groups=tuple(groups),
         tests=() if greedy(round) else (Fact("u of its draw", prob(round.last_u), short="last u"),),
         replaces=rejected is not None,
     )
 
 
+def _looked(token: Drafted | Emitted) -> bool:
+    """Whether the run kept more of the token than its test needs."""
+    return bool(token.p_top) or token.entropy_p is not None
+
+
 def _left_out(token: Drafted | Emitted) -> list[Part]:
     """That nobody looked, where nobody did."""
-    looked = token.p_top or token.entropy_p is not None
-    return [] if looked else [("run with --no-inspect: no ranks, entropies, lists", "text")]
+    return [] if _looked(token) else [("run with --no-inspect: no ranks, entropies, lists", "text")]
 
 
 def _has_residual(round: Round) -> bool:
