@@ -75,7 +75,7 @@ def decide(
     laps.mark()
     distributions = {"p": p, "q": q}
     if inspect:
-        parts |= inspected(p, q, drafted, decision)
+        parts |= inspected(p, q, decision, parts)
         if processed(settings):
             raw_p = scores.softmax(-1).to(at)
             raw_q = proposal.raw_probs().to(at) if proposal and k else None

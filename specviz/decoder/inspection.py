@@ -36,13 +36,11 @@ def numbers(p: Tensor, q: Tensor | None, drafted: Tensor, decision: Decision) ->
     return parts
 
 
-def inspected(p: Tensor, q: Tensor | None, drafted: Tensor, decision: Decision) -> Parts:
-    """Ranks, entropies and top lists."""
-    at = _at(p, q, drafted, decision)
-    last = p[decision.n_accepted]
-    parts = {"rank_last": _rank(last, at["p_last"]), **_spread("p", p)}
+def inspected(p: Tensor, q: Tensor | None, decision: Decision, known: Parts) -> Parts:
+    """Ranks, entropies and top lists; ``known``: what ``numbers`` gave."""
+    parts = {"rank_last": _rank(p[decision.n_accepted], known["p_last"]), **_spread("p", p)}
     if q is not None:
-        parts |= {"rank_p": _rank(p[:-1], at["p"]), "rank_q": _rank(q, at["q"]), **_spread("q", q)}
+        parts |= {"rank_p": _rank(p[:-1], known["p"]), "rank_q": _rank(q, known["q"]), **_spread("q", q)}
         if decision.residual is not None:
             parts["residual_top"], parts["residual_ids"], parts["residual_is_p"] = _by_blocks(_residual_top, p[:-1], q)
     return parts

@@ -123,6 +123,5 @@ def inverse_cdf(weights: Tensor, u: Tensor) -> Tensor:
 
 
 def accept_probs(p_drafted: Tensor, q_drafted: Tensor) -> Tensor:
-    """min(1, p(x)/q(x)) in float64 for the probabilities [K] of the drafted ids; 0 where q(x) is 0."""
-    p64, q64 = p_drafted.double(), q_drafted.double()
-    return torch.where(q64 > 0, p64 / q64.where(q64 > 0, torch.ones_like(q64)), torch.zeros_like(p64)).clamp_max(1.0)
+    """min(1, p(x)/q(x)) in float64 for the probabilities [K] of the drafted ids. None has q(x) = 0."""
+    return (p_drafted.double() / q_drafted).clamp_max_(1.0)

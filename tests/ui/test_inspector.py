@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -464,7 +465,7 @@ def test_signed_differences(number: float, text: str) -> None:
 
 def test_a_round_nobody_looked_at_says_so_and_keeps_the_test() -> None:
     full = example()
-    blind = {"entropy_p": None, "rank_p": None, "p_top": (), "raw": None}
+    blind: dict[str, Any] = {"entropy_p": None, "rank_p": None, "p_top": (), "raw": None}
     round_ = replace(
         full,
         drafted=tuple(
