@@ -66,6 +66,8 @@ def decide(
     missing = upload(torch.tensor(ids[target.length :], dtype=torch.long), target.device)
     scores = target.feed(torch.cat([missing, drafted.to(target.device)]) if k else missing, keep=k + 1)
     p = process(scores, settings.temperature, settings.top_k, settings.top_p).to(at)
+    raw_scores = scores if inspect and processed(settings) else None
+    del scores  # as large as p and q
     laps.mark()
     decision = RULES[settings.rule](p, q, drafted, upload(uniforms.slots[: 2 * k + 1], at))
     parts = numbers(p, q, drafted, decision)
@@ -76,8 +78,8 @@ def decide(
     distributions = {"p": p, "q": q}
     if inspect:
         parts |= inspected(p, q, decision, parts)
-        if processed(settings):
-            raw_p = scores.softmax(-1).to(at)
+        if raw_scores is not None:
+            raw_p = raw_scores.softmax(-1).to(at)
             raw_q = proposal.raw_probs().to(at) if proposal and k else None
             parts |= inspected_raw(raw_p, raw_q, drafted, decision)
             distributions |= {"raw_p": raw_p, "raw_q": raw_q}
