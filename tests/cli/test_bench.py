@@ -239,7 +239,7 @@ def test_every_option_of_a_run_but_three_is_taken_and_none_twice() -> None:
     mine = names(BENCH_OPTIONS)
     assert len(mine) == len(set(mine))
     assert set(names(RUN_OPTIONS)) - set(mine) == {"--record"}
-    assert set(mine) - set(names(RUN_OPTIONS)) == {"--repeats", "--prompts", "--json"}
+    assert set(mine) - set(names(RUN_OPTIONS)) == {"--repeats", "--prompts", "--json", "--baseline"}
 
 
 def test_an_interruption_ends_with_what_is_complete(
