@@ -97,6 +97,8 @@ class RunOptions:
     calibrate: int = 5
     chat: bool = False
     drafting: DrafterOptions = DrafterOptions()
+    inspect: bool = True
+    """Whether rounds come with ranks, entropies, top lists and raw distributions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,7 @@ def bench(
     repeats: int,
     prompts_file: str | None,
     as_json: bool,
+    baseline: str | None,
     **given: Any,
 ) -> int:
     """Measure plain and speculative decoding beside what is predicted.
@@ -112,7 +113,7 @@ def bench(
     one = bool(given["prompts"]) or given["prompt_file"] is not None
     first = MODEL if MODEL in contenders else contenders[0]
     chosen = run_options({**given, "k": max(ks), "drafter": first.drafter}, one_prompt=True)
-    return measure(with_prompts(chosen, prompts_file, given=one), contenders, ks, repeats, as_json)
+    return measure(with_prompts(chosen, prompts_file, given=one), contenders, ks, repeats, as_json, baseline)
 
 
 @specviz.command()

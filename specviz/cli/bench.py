@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from specviz.bench_baseline import baseline_rows, summarise_baseline
+from specviz.bench_duels import Fought, duels
 from specviz.bench_plan import Contender, Plan
+from specviz.cli.bench_baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
 from specviz.cli.console import colours, say, show
 from specviz.cli.live import locator
 from specviz.cli.parameters import RUN_OPTIONS, Whole
@@ -101,6 +104,11 @@ BENCH_OPTIONS = [
     click.option(
         "--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, show_default=True, help="Tokens of each run."
     ),
+    click.option(
+        "--baseline",
+        type=click.Choice(ENGINES),
+        help="Also in turns with another engine at the same K: hf, assisted generation of transformers.",
+    ),
     *but(RUN_OPTIONS, "k", "drafter", "max_new_tokens", "record"),
 ]
 
@@ -142,16 +150,28 @@ def _prompts_file(file: str | None) -> str:
 
 
 def bench(
-    options: RunOptions, contenders: tuple[Contender, ...], ks: tuple[int, ...], repeats: int, as_json: bool
+    options: RunOptions,
+    contenders: tuple[Contender, ...],
+    ks: tuple[int, ...],
+    repeats: int,
+    as_json: bool,
+    baseline: str | None = None,
 ) -> int:
     """Measure and print; the process's exit code. An interruption ends with the repeats that are complete."""
+    if baseline:
+        refuse_unfair(options, [contender.drafter for contender in contenders])
     source = _opened(options, contenders)
     plan = Plan(len(options.prompts), ks, repeats, options.calibrate > 0, source.contenders)
     config = source.describe()
     samples: list[Sample] = []
+    fought: list[Fought] = []
     code = 0
     try:
         _measure(source, plan, options.seed, samples)
+        if baseline:
+            to_fight = duels(plan.measuring, ks, repeats, options.seed)
+            with _progress(len(to_fight), "baseline") as step:
+                measure_baseline(source, options, to_fight, fought, step)
     except KeyboardInterrupt:
         code = 130
     from specviz.bench_report import report
@@ -162,12 +182,18 @@ def bench(
         say(f"Stopped: {done.repeats} of {repeats} repeats complete{'.' if done.repeats else ', nothing to show.'}")
     if not done.repeats:
         return code
+    rows = baseline_rows(fought)
     if as_json:
-        show(json.dumps(summarise_bench(done, config), allow_nan=False))
+        summary = summarise_bench(done, config)
+        if baseline:
+            summary["baseline"] = summarise_baseline(rows, baseline, config["versions"]["transformers"])
+        show(json.dumps(summary, allow_nan=False))
     else:
         from specviz.cli.bench_table import print_report
 
         print_report(done, config)
+        if rows:
+            print_baseline(rows, config)
     return code
 
 
@@ -205,7 +231,7 @@ def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]") ->
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
+def _progress(total: int, measuring: str = "measuring") -> Iterator[Callable[[], None]]:
     """A bar on stderr if that is a terminal, with the time left; the function that says that one more task is done.
 
     It is drawn between tasks only: nothing else runs while one is measured.
@@ -228,7 +254,7 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
     task = bar.add_task("warm-up", total=total)
 
     def step() -> None:
-        bar.update(task, advance=1, description="measuring", refresh=True)
+        bar.update(task, advance=1, description=measuring, refresh=True)
 
     with bar:
         bar.refresh()

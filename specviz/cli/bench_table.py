@@ -73,6 +73,15 @@ def print_report(report: BenchReport, config: Mapping[str, Any]) -> None:
         console.print(_text(line))
 
 
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]) -> None:
+    """A table of figures, and ``lines`` below it."""
+    console = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
+    console.print()
+    _print(console, titles, rows)
+    for line in lines:
+        console.print(_text(line))
+
+
 def heading(report: BenchReport, config: Mapping[str, Any]) -> list[str]:
     """What ran, how the prompts were used, and the calibration."""
     plan, seed = report.plan, config["seed"]

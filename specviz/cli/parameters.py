@@ -190,6 +190,9 @@ RUN_OPTIONS = [
     click.option(
         "--calibrate", type=Whole(0, 1000), default=5, show_default=True, help="Timed one-token steps; 0 skips them."
     ),
+    click.option(
+        "--no-inspect", is_flag=True, help="Leave out what rates do not need: ranks, entropies, top lists; faster."
+    ),
     click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace of the run."),
     click.option("--force", is_flag=True, help="Run a pair that check refuses; overwrite FILE."),
 ]
@@ -266,6 +269,7 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         calibrate=given["calibrate"],
         chat=given["chat"],
         drafting=_drafting(given),
+        inspect=not given["no_inspect"],
     )
 
 

@@ -113,7 +113,7 @@ class Bench(LiveSource):
         settings = replace(options.settings, k=configuration.k, drafter=contender.drafter)
         drafters = self._drafters(pair, barred_until)
         if contender.exit_layer:
-            drafters["layers"] = LayersDrafter(pair.target, contender.exit_layer)
+            drafters["layers"] = LayersDrafter(pair.target, contender.exit_layer, keep_scores=options.inspect)
         nobody = {contender.drafter: Nobody()}
         match configuration.kind:
             case "calibration":
@@ -141,7 +141,7 @@ class Bench(LiveSource):
     ) -> Speculation:
         pair, stop = self._opened(), tuple(text.encode() for text in self._options.stop)
         ending = Ending(pair.facts.end_ids, stop, budget, model.context_of(len(prompt)))
-        run = Speculation(model, drafters, pair.vocabulary, prompt, seed, ending)
+        run = Speculation(model, drafters, pair.vocabulary, prompt, seed, ending, inspect=self._options.inspect)
         with placed("Before round 1"):
             run.prefill(drafter)
         return run

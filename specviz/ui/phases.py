@@ -143,7 +143,8 @@ def _rejected(round: Round, reveal: Reveal) -> bool:
 def _drafted(round: Round, row: int, glyphs: Glyphs) -> str:
     drafted = round.drafted[row]
     name = _name(drafted, glyphs)
-    unseen = f"draft {row + 1} of {round.k}, rank {drafted.rank_q} in q; the target has not seen it yet"
+    rank = "" if drafted.rank_q is None else f", rank {drafted.rank_q} in q"
+    unseen = f"draft {row + 1} of {round.k}{rank}; the target has not seen it yet"
     if place := copied(drafted, row):
         return f"{name} drafted: {place.words}\n{unseen}"
     if round.settings.draft_temperature <= GREEDY_AT_OR_BELOW:

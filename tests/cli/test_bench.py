@@ -265,7 +265,7 @@ def test_every_option_of_a_run_but_three_is_taken_and_none_twice() -> None:
     mine = names(BENCH_OPTIONS)
     assert len(mine) == len(set(mine))
     assert set(names(RUN_OPTIONS)) - set(mine) == {"--record"}
-    assert set(mine) - set(names(RUN_OPTIONS)) == {"--repeats", "--prompts", "--json"}
+    assert set(mine) - set(names(RUN_OPTIONS)) == {"--repeats", "--prompts", "--json", "--baseline"}
 
 
 def test_an_interruption_ends_with_what_is_complete(
@@ -304,3 +304,57 @@ def test_without_calibration_predictions_are_dashes(tiny: list[str], capfd: pyte
         r"So counted a plain token takes \d+\.\d\d ms\. With what specviz adds, a look at every round, it takes", words
     )
     assert re.search(r"^2 +\d\.\d\d +– +– +– +–", out, re.MULTILINE)
+
+
+def test_the_baseline_stands_beside_it(two_prompts: str, capfd: pytest.CaptureFixture[str]) -> None:
+    asked = [
+        "bench",
+        "--json",
+        "--prompts",
+        two_prompts,
+        *TINY,
+        "--temperature",
+        "0",
+        "--baseline",
+        "hf",
+        "--no-inspect",
+    ]
+    assert main(asked) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert told["config"]["inspect"] is False
+    assert (told["baseline"]["engine"], [row["k"] for row in told["baseline"]["k"]]) == ("hf", [1, 2])
+    assert told["baseline"]["version"] == told["config"]["versions"]["transformers"]
+    for row in told["baseline"]["k"]:
+        assert row["same_text"] is True
+        assert row["ratio"]["median"] == pytest.approx(
+            row["tokens_per_s"]["median"] / row["baseline_tokens_per_s"]["median"]
+        )
+        assert row["outside"]["median"] == pytest.approx(1 - row["forwards_ms"]["median"] / row["round_ms"]["median"])
+
+
+def test_the_baseline_has_a_table_that_fits(
+    tiny: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["bench", *tiny, *TINY, "--baseline", "hf"]) == 0
+    out = capfd.readouterr().out
+    assert max(cell_len(line) for line in out.splitlines()) <= 80
+    assert "assisted" in out and "The texts are drawn, so they are not the same." in out
+    assert main(["bench", *tiny, *TINY]) == 0
+    assert "assisted" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--drafter", "ngram"], "--drafter"),
+        (["--drafter", "model,layers"], "--drafter"),
+        (["--rule", "equality", "--top-p", "0.9"], "--rule, --top-p"),
+        (["--draft-temperature", "0.5", "--stop", "x"], "--draft-temperature, --stop"),
+    ],
+)
+def test_the_baseline_refuses_what_it_does_otherwise(
+    options: list[str], named: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--baseline", "hf", *options]) == 2
+    assert f"without cuts: leave {named} away." in " ".join(capfd.readouterr().err.split())

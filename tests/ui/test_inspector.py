@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -590,3 +591,20 @@ def test_wrapping_and_columns_count_cells() -> None:
 @pytest.mark.parametrize(("number", "text"), [(0.629, "+.629"), (-0.34, "−.340"), (-3e-4, "−3e-4"), (0.0, ".000")])
 def test_signed_differences(number: float, text: str) -> None:
     assert signed(number) == text
+
+
+def test_a_round_nobody_looked_at_says_so_and_keeps_the_test() -> None:
+    full = example()
+    blind: dict[str, Any] = {"entropy_p": None, "rank_p": None, "p_top": (), "raw": None}
+    round_ = replace(
+        full,
+        drafted=tuple(
+            replace(d, **blind, entropy_q=None, rank_q=None, q_top=(), residual_top=()) for d in full.drafted
+        ),
+        emitted=tuple(replace(e, **blind) for e in full.emitted),
+    )
+    for row in range(round_.k + 1):
+        lines = shown(round_, row)
+        assert any("--no-inspect" in line for line in lines)
+        assert not any("None" in line or "nan" in line.lower() for line in lines)
+        assert not any("--no-inspect" in line for line in shown(full, row))

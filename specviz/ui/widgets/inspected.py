@@ -76,11 +76,12 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
     if would:
         said = [said[0], (would, "would")]
     last = last_token(round) if drafted.verdict == "rejected" else None
+    lists = _raw_lists(round, drafted, last) if greedy(round) else _lists(round, drafted, last)
     return Inspected(
         token=drafted,
         kind=drafted.verdict,
-        sentences=tuple(said),
-        lists=_raw_lists(round, drafted, last) if greedy(round) else _lists(round, drafted, last),
+        sentences=(*said, *_left_out(drafted)),
+        lists=lists if _looked(drafted) else (),
         raw_lists=_raw_lists(round, drafted, last) if drafted.raw and not greedy(round) else (),
         groups=_groups(round, drafted, glyphs),
         tests=() if greedy(round) else _tests(round, drafted, glyphs),
@@ -109,12 +110,22 @@ def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> Insp
     return Inspected(
         token=last,
         kind=last.origin,
-        sentences=tuple(said),
-        lists=tuple(lists),
+        sentences=(*said, *_left_out(last)),
+        lists=tuple(lists) if _looked(last) else (),
         groups=tuple(groups),
         tests=() if greedy(round) else (Fact("u of its draw", prob(round.last_u), short="last u"),),
         replaces=rejected is not None,
     )
+
+
+def _looked(token: Drafted | Emitted) -> bool:
+    """Whether the run kept more of the token than its test needs."""
+    return bool(token.p_top) or token.entropy_p is not None
+
+
+def _left_out(token: Drafted | Emitted) -> list[Part]:
+    """That nobody looked, where nobody did."""
+    return [] if _looked(token) else [("run with --no-inspect: no ranks, entropies, lists", "text")]
 
 
 def _has_residual(round: Round) -> bool:
@@ -188,7 +199,7 @@ def _in_residual(drafted: Drafted, token_id: int) -> float | None:
         return listed
     if drafted.detail.get("residual_is_p"):
         return drafted.p
-    if drafted.p <= drafted.q or len(drafted.residual_top) < _TEN:
+    if drafted.p <= drafted.q or 0 < len(drafted.residual_top) < _TEN:
         return 0.0
     left = 1 - drafted.overlap
     return min(1.0, (drafted.p - drafted.q) / left) if left > 0 else None
@@ -230,13 +241,13 @@ def _raw(raw: Raw | None, name: str) -> str:
     return _nats(value) if name.startswith("entropy") else prob(value)
 
 
-def _nats(value: float) -> str:
-    return fixed(value, 3 if value < 9.9995 else 2)
+def _nats(value: float | None) -> str:
+    return fixed(value, 3 if value is None or value < 9.9995 else 2)
 
 
-def _rank(rank: int, is_greedy: bool) -> str:
+def _rank(rank: int | None, is_greedy: bool) -> str:
     """Of a distribution with one token the ranks say nothing."""
-    return "" if is_greedy else str(rank)
+    return "" if is_greedy else fixed(rank, 0)
 
 
 def _raw_rank(raw: Raw | None, name: str, token_id: int, is_greedy: bool) -> str:
