@@ -19,7 +19,10 @@ from specviz.errors import SpecvizError
 from specviz.events import Settings
 from specviz.tokens import safe_terminal_text
 
-EPILOG = "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file that cannot be used; 130/143 by signal."
+EPILOG = (
+    "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file that cannot be used; "
+    "3 a self-check failed; 130/143 by signal."
+)
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", "--min-p")
 """Score processors of other programs: refused by name, never dropped silently."""
