@@ -1,7 +1,7 @@
 """What a benchmark runs: which configurations, on which prompts, in which order."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 Item = TypeVar("Item")
@@ -10,11 +10,26 @@ Kind = Literal["calibration", "target", "draft", "speculative"]
 
 
 @dataclass(frozen=True, slots=True)
+class Contender:
+    """What drafts: the name in ``Settings.drafter``, and for layers the one its exit is behind, None: as configured."""
+
+    drafter: str = "model"
+    exit_layer: int | None = None
+
+    def __str__(self) -> str:
+        return self.drafter if self.exit_layer is None else f"{self.drafter}:{self.exit_layer}"
+
+
+MODEL = Contender()
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
-    """``k``: tokens drafted in a round, 0 where nothing drafts."""
+    """``k``: tokens drafted in a round, 0 where nothing drafts. ``contender`` drafts, or is what is calibrated."""
 
     kind: Kind
     k: int = 0
+    contender: Contender = MODEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +47,7 @@ CALIBRATION, TARGET, DRAFT = (Configuration(kind) for kind in ("calibration", "t
 @dataclass(frozen=True, slots=True)
 class Plan:
     """``prompts`` and ``repeats`` are counts, ``ks`` ascending. ``calibrated``: one-token steps are timed.
+    ``contenders``: what drafts, each at every K.
 
     The first half of the prompts predicts, the rest is measured; a single prompt does both.
     """
@@ -40,6 +56,7 @@ class Plan:
     ks: tuple[int, ...]
     repeats: int
     calibrated: bool = True
+    contenders: tuple[Contender, ...] = (MODEL,)
 
     @property
     def predicting(self) -> range:
@@ -55,13 +72,18 @@ class Plan:
 
     @property
     def speculative(self) -> tuple[Configuration, ...]:
-        return tuple(Configuration("speculative", k) for k in self.ks)
+        return tuple(Configuration("speculative", k, each) for each in self.contenders for k in self.ks)
+
+    @property
+    def calibrations(self) -> tuple[Configuration, ...]:
+        return tuple(replace(CALIBRATION, contender=each) for each in self.contenders)
 
     def configurations(self, prompt: int) -> list[Configuration]:
-        """What is run on a prompt: calibration where it predicts, plain decoding where it is measured, every K."""
-        calibration = [CALIBRATION] if self.calibrated and prompt in self.predicting else []
-        plain = [TARGET, DRAFT] if prompt in self.measuring else []
-        return [*calibration, *plain, *self.speculative]
+        """What is run on a prompt: calibrations where it predicts, plain decoding where it is measured, every contender
+        at every K. The draft alone is measured where it is a contender."""
+        calibrations = self.calibrations if self.calibrated and prompt in self.predicting else ()
+        alone = [TARGET, DRAFT] if MODEL in self.contenders else [TARGET]
+        return [*calibrations, *(alone if prompt in self.measuring else []), *self.speculative]
 
     def tasks(self, seed: int) -> list[Task]:
         """Every run, repeat by repeat and prompt by prompt, both the prompts and what is run on each in an order that

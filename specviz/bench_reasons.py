@@ -54,6 +54,7 @@ class Assumed:
 class Seen:
     """What was measured instead. ``drafts``: how many rounds drafted K_r tokens, by K_r. ``costs`` of a round and
     ``token_ms`` of a plain token are medians; ``mean_round_ms`` and ``mean_token_ms`` are what the speedup is made of.
+    ``wanting``: what a round that drafts fewer than K has too little of.
     """
 
     alpha: float
@@ -64,6 +65,7 @@ class Seen:
     token_ms: float
     mean_token_ms: float
     speedup: float
+    wanting: str = "context"
 
     @property
     def mean_k(self) -> float:
@@ -146,7 +148,7 @@ def _words(assumed: Assumed, seen: Seen) -> dict[str, str]:
         }
     return {
         "acceptance": f"acceptance was {lower} on these prompts: α {rate(seen.alpha)} against {rate(assumed.alpha)}",
-        "draft_lengths": f"rounds drafted {seen.mean_k:.2f} tokens instead of {k}, for want of context",
+        "draft_lengths": f"rounds drafted {seen.mean_k:.2f} tokens instead of {k}, for want of {seen.wanting}",
         "dependence": f"acceptance is not independent: tokens/round {seen.tokens_per_round:.2f}"
         f" against {seen.formula:.2f} by the formula at the same α",
         **times,

@@ -6,47 +6,14 @@ the text may cut one); acceptance is counted over all rounds. A token's time is 
 decide; ``inspected`` numbers also hold what specviz adds: looking at every round.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-import numpy as np
-
-from specviz.bench_plan import CALIBRATION, DRAFT, TARGET, Configuration, Plan, Task
+from specviz.bench_plan import DRAFT, MODEL, TARGET, Configuration, Contender, Plan
 from specviz.bench_reasons import Assumed, Costs, Factor, Seen, factors, why
-from specviz.events import Calibration, Round
-from specviz.tally import Tally, tally
+from specviz.bench_samples import Numbers, Sample, Samples, Spread, Steps, ratio, sample, spread
 
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One run, counted."""
-
-    task: Task
-    rounds: tuple[Tally, ...]
-    calibration: Calibration | None
-
-
-def sample(task: Task, rounds: Iterable[Round], calibration: Calibration | None = None) -> Sample:
-    return Sample(task, tuple(map(tally, rounds)), calibration)
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Median and quartiles over the repeats, quartiles interpolated linearly."""
-
-    median: float
-    q1: float
-    q3: float
-
-
-def spread(values: Iterable[float | None]) -> Spread | None:
-    """Over the values that are defined; None without any."""
-    defined = [value for value in values if value is not None]
-    if not defined:
-        return None
-    q1, median, q3 = np.quantile(defined, [0.25, 0.5, 0.75])
-    return Spread(float(median), float(q1), float(q3))
+__all__ = ["BenchReport", "Measurement", "Prediction", "Row", "Sample", "Spread", "Steps", "report", "sample", "spread"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +22,10 @@ class Measurement:
 
     ``draft_step_ms`` (a round's draft time over its K_r), ``verify_ms`` (of rounds that drafted K), ``decide_ms`` and
     ``inspect_ms`` are medians of rounds. ``round_ms`` is all decoding time over all rounds, ``token_ms`` over all
-    tokens, tokens_per_s the inverse of that.
+    tokens, ``decoding_tokens_per_s`` the inverse of that (``tokens_per_s`` of a run also counts what specviz adds).
     """
 
-    tokens_per_s: Spread | None
+    decoding_tokens_per_s: Spread | None
     draft_step_ms: Spread | None
     verify_ms: Spread | None
     decide_ms: Spread | None
@@ -69,32 +36,6 @@ class Measurement:
     token_ms: Spread | None
     inspected_token_ms: Spread | None
     round_ms: Spread | None
-
-
-Numbers = dict[str, float | None]
-"""The fields of a Measurement, of one repeat."""
-
-
-def numbers(runs: Sequence[Sequence[Tally]], k: int) -> Numbers:
-    """What the runs of one configuration say together, each a sequence of rounds."""
-    every = [round_ for rounds in runs for round_ in rounds]
-    counted = [round_ for rounds in runs for round_ in rounds[1:] if round_.uncut]
-    n, tokens = len(counted), sum(r.emitted for r in counted)
-    spent = sum(r.draft_ms + r.verify_ms + r.decide_ms for r in counted)
-    total = sum(r.total_ms for r in counted)
-    return {
-        "tokens_per_s": _ratio(1000.0 * tokens, spent),
-        "draft_step_ms": _median([r.draft_ms / r.k for r in counted if r.k]),
-        "verify_ms": _median([r.verify_ms for r in counted if r.k == k]),
-        "decide_ms": _median([r.decide_ms for r in counted]),
-        "inspect_ms": _median([r.inspect_ms for r in counted]),
-        "alpha_tested": _ratio(sum(r.accepted for r in every), sum(r.accepted + r.rejected for r in every)),
-        "alpha_overlap": _ratio(sum(r.chance for r in every), sum(r.chanced for r in every)),
-        "tokens_per_round": _ratio(tokens, n),
-        "token_ms": _ratio(spent, tokens),
-        "inspected_token_ms": _ratio(total, tokens),
-        "round_ms": _ratio(spent, n),
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +53,9 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One K. ``first``: the half that predicts; ``second``: the half that is measured. ``speedup`` of the second: the
-    plain target's time a token over the speculative one's, in the same repeat."""
+    """A drafter at one K. ``first``: the half that predicts; ``second``: the half that is measured. ``speedup`` of the
+    second: the plain target's time a token over the speculative one's, in the same repeat; ``positions``: its
+    acceptance by draft position, accepted / tested; ``plain_rounds`` of its ``rounds`` drafted nothing."""
 
     k: int
     first: Measurement
@@ -122,6 +64,10 @@ class Row:
     inspected_speedup: Spread | None
     model: Prediction | None
     measured_cost: Prediction | None
+    contender: Contender = MODEL
+    positions: tuple[Spread | None, ...] = ()
+    rounds: int = 0
+    plain_rounds: int = 0
 
     @property
     def slower(self) -> bool:
@@ -130,18 +76,27 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """``repeats``: the complete ones. ``target_step_ms`` and ``draft_step_ms`` are T_p and T_q, ``c`` their quotient:
+    """``repeats``: the complete ones. ``target_step_ms`` is T_p and ``steps`` the rest of the calibrations, by drafter:
     the median over the prompts of the first half, then over repeats. ``target`` and ``draft``: each alone, on the
-    second half."""
+    second half. ``rows``: drafter by drafter."""
 
     plan: Plan
     repeats: int
     target_step_ms: Spread | None
-    draft_step_ms: Spread | None
-    c: Spread | None
+    steps: tuple[Steps, ...]
     target: Measurement
     draft: Measurement
     rows: tuple[Row, ...]
+
+    @property
+    def draft_step_ms(self) -> Spread | None:
+        """Of the first drafter."""
+        return self.steps[0].draft_step_ms
+
+    @property
+    def c(self) -> Spread | None:
+        """Of the first drafter."""
+        return self.steps[0].c
 
     @property
     def fastest(self) -> Row | None:
@@ -150,45 +105,11 @@ class BenchReport:
         return max(measured, key=lambda row: row.speedup.median if row.speedup else 0.0, default=None)
 
 
-class Samples:
-    """The samples of all complete repeats, by configuration and repeat."""
-
-    def __init__(self, plan: Plan, samples: Iterable[Sample]) -> None:
-        self._all = list(samples)
-        self._plan = plan
-        whole = sum(len(plan.configurations(prompt)) for prompt in range(plan.prompts))
-        come = Counter(one.task.repeat for one in self._all)
-        self.repeats = [repeat for repeat in range(plan.repeats) if come[repeat] == whole]
-
-    def runs(self, configuration: Configuration, prompts: range, repeat: int) -> list[Sample]:
-        return [
-            one
-            for one in self._all
-            if one.task.configuration == configuration and one.task.repeat == repeat and one.task.prompt in prompts
-        ]
-
-    def numbers(self, configuration: Configuration, prompts: range) -> list[Numbers]:
-        """One a repeat."""
-        each = [self.runs(configuration, prompts, repeat) for repeat in self.repeats]
-        return [numbers([one.rounds for one in runs], configuration.k) for runs in each]
-
-    def drafts(self, configuration: Configuration, prompts: range) -> dict[int, int]:
-        """How many counted rounds drafted K_r tokens, by K_r."""
-        runs = [one for repeat in self.repeats for one in self.runs(configuration, prompts, repeat)]
-        return dict(Counter(round_.k for one in runs for round_ in one.rounds[1:] if round_.uncut))
-
-    def steps(self) -> list[list[Calibration]]:
-        """The calibrations of each repeat."""
-        runs = [self.runs(CALIBRATION, self._plan.predicting, repeat) for repeat in self.repeats]
-        return [[one.calibration for one in each if one.calibration] for each in runs]
-
-
 def report(plan: Plan, samples: Iterable[Sample]) -> BenchReport:
     """Everything that complete repeats say."""
     have = Samples(plan, samples)
-    steps = have.steps()
-    target_step = spread(_median([c.target_step_ms for c in each]) for each in steps)
-    c = spread(_median([r for one in each if (r := _cost_ratio(one)) is not None]) for each in steps)
+    target_step = have.target_step()
+    steps = {each.contender: have.steps(each) for each in plan.calibrations}
     plain = have.numbers(TARGET, plan.measuring)
     target = measurement(plain)
     rows = []
@@ -196,27 +117,37 @@ def report(plan: Plan, samples: Iterable[Sample]) -> BenchReport:
         firsts, seconds = (have.numbers(configuration, half) for half in (plan.predicting, plan.measuring))
         first, second = measurement(firsts), measurement(seconds)
         speedup, inspected = (
-            spread(_ratio(a[name], b[name]) for a, b in zip(plain, seconds, strict=True))
+            spread(ratio(a[name], b[name]) for a, b in zip(plain, seconds, strict=True))
             for name in ("token_ms", "inspected_token_ms")
         )
-        seen = _seen(configuration.k, target, second, have.drafts(configuration, plan.measuring), speedup)
-        step = target_step.median if target_step else None
-        predictions = [
+        seen = _seen(configuration, target, second, have.drafts(configuration, plan.measuring), speedup)
+        step, c = target_step.median if target_step else None, steps[configuration.contender].c
+        model, cost = (
             _judged(assumed, seen, speedup)
             for assumed in (
                 by_model(configuration.k, first, step, c.median if c else None),
                 by_measured_cost(configuration.k, first, step),
             )
-        ]
-        rows.append(Row(configuration.k, first, second, speedup, inspected, *predictions))
+        )
+        rows.append(
+            Row(
+                configuration.k,
+                first,
+                second,
+                speedup,
+                inspected,
+                model,
+                cost,
+                configuration.contender,
+                have.positions(configuration, plan.measuring),
+                *have.rounds(configuration, plan.measuring),
+            )
+        )
     return BenchReport(
         plan=plan,
         repeats=len(have.repeats),
         target_step_ms=target_step,
-        draft_step_ms=spread(
-            _median([one.draft_step_ms for one in each if one.draft_step_ms is not None]) for each in steps
-        ),
-        c=c,
+        steps=tuple(steps.values()),
         target=target,
         draft=measurement(have.numbers(DRAFT, plan.measuring)),
         rows=tuple(rows),
@@ -249,10 +180,14 @@ def _median_costs(k: int, measured: Measurement) -> Costs | None:
 
 
 def _seen(
-    k: int, target: Measurement, second: Measurement, drafts: Mapping[int, int], speedup: Spread | None
+    configuration: Configuration,
+    target: Measurement,
+    second: Measurement,
+    drafts: Mapping[int, int],
+    speedup: Spread | None,
 ) -> Seen | None:
     alpha, tokens, round_ms = second.alpha_tested, second.tokens_per_round, second.round_ms
-    costs = _median_costs(k, second)
+    costs = _median_costs(configuration.k, second)
     plain, verify, decide = target.token_ms, target.verify_ms, target.decide_ms
     if not (alpha and tokens and costs and round_ms and plain and verify and decide and speedup):
         return None
@@ -265,6 +200,7 @@ def _seen(
         token_ms=verify.median + decide.median,
         mean_token_ms=plain.median,
         speedup=speedup.median,
+        wanting="a longer match" if configuration.contender.drafter == "ngram" else "context",
     )
 
 
@@ -274,15 +210,3 @@ def _judged(assumed: Assumed | None, seen: Seen | None, speedup: Spread | None) 
     off = assumed.speedup / speedup.median if speedup else None
     found = factors(assumed, seen) if seen else ()
     return Prediction(assumed, off, found, why(found))
-
-
-def _cost_ratio(calibration: Calibration) -> float | None:
-    return _ratio(calibration.target_step_ms, calibration.draft_step_ms)
-
-
-def _ratio(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
-
-
-def _median(values: Sequence[float]) -> float | None:
-    return float(np.median(values)) if values else None

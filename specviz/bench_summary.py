@@ -2,17 +2,20 @@
 
 ::
 
-    {"config": {…, "k": [K, …], "repeats": asked for},
+    {"config": {…, "k": [K, …], "drafters": ["model", "layers:2", …], "repeats": asked for},
      "prompts": n, "predicting": [first, last], "measuring": [first, last],   prompts by number, from 1
      "repeats": complete ones, "complete": whether none is lacking,
-     "calibration": {"target_step_ms": SPREAD, "draft_step_ms": SPREAD, "c": SPREAD},
+     "calibration": {"target_step_ms": SPREAD, "draft_step_ms": SPREAD, "c": SPREAD,      of the first drafter
+                     "drafters": {DRAFTER: {"draft_step_ms": SPREAD, "c": SPREAD}, …}},
      "target": MEASUREMENT, "draft": MEASUREMENT,              each alone, on the measuring prompts
-     "k": [{"k": K, "predicting": MEASUREMENT, "measuring": MEASUREMENT, "slower": below 1,
+     "k": [{"drafter": DRAFTER, "k": K, "predicting": MEASUREMENT, "measuring": MEASUREMENT, "slower": below 1,
+            "per_position": [SPREAD, …] (accepted / tested), "rounds": n, "plain_rounds": n of them without a draft,
             "speedup": {"measured": SPREAD, "with_inspection": SPREAD,
                         "model": PREDICTION, "measured_cost": PREDICTION}}, …],
-     "fastest_k": K of the largest measured speedup}
+     "fastest_k": K of the largest measured speedup, "fastest_drafter": and its drafter}
 
-SPREAD {"median", "q1", "q3"} over repeats. MEASUREMENT: the fields of ``bench_report.Measurement``, each a SPREAD.
+SPREAD {"median", "q1", "q3"} over repeats. MEASUREMENT: the fields of ``bench_report.Measurement``, each a SPREAD;
+``decoding_tokens_per_s`` is of draft + verify + decide alone, unlike ``tokens_per_s`` of ``run --json``.
 PREDICTION {"speedup", "alpha", "tokens_per_round", "token_ms", "draft_ms", "verify_ms", "decide_ms" (of a round),
 "off" (predicted / measured), "factors" {name: value}, whose product is off, "why"}. What is undefined is null.
 """
@@ -28,7 +31,12 @@ def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str,
     """``config``: what ``Bench.describe`` says. Plain JSON values."""
     plan = report.plan
     return {
-        "config": {**config, "k": list(plan.ks), "repeats": plan.repeats},
+        "config": {
+            **config,
+            "k": list(plan.ks),
+            "drafters": list(map(str, plan.contenders)),
+            "repeats": plan.repeats,
+        },
         "prompts": plan.prompts,
         "predicting": _numbered(plan.predicting),
         "measuring": _numbered(plan.measuring),
@@ -38,20 +46,29 @@ def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str,
             "target_step_ms": _spread(report.target_step_ms),
             "draft_step_ms": _spread(report.draft_step_ms),
             "c": _spread(report.c),
+            "drafters": {
+                str(each.contender): {"draft_step_ms": _spread(each.draft_step_ms), "c": _spread(each.c)}
+                for each in report.steps
+            },
         },
         "target": asdict(report.target),
         "draft": asdict(report.draft),
         "k": [_row(row) for row in report.rows],
         "fastest_k": report.fastest.k if report.fastest else None,
+        "fastest_drafter": str(report.fastest.contender) if report.fastest else None,
     }
 
 
 def _row(row: Row) -> dict[str, Any]:
     return {
+        "drafter": str(row.contender),
         "k": row.k,
         "predicting": asdict(row.first),
         "measuring": asdict(row.second),
         "slower": row.slower,
+        "per_position": list(map(_spread, row.positions)),
+        "rounds": row.rounds,
+        "plain_rounds": row.plain_rounds,
         "speedup": {
             "measured": _spread(row.speedup),
             "with_inspection": _spread(row.inspected_speedup),

@@ -97,12 +97,15 @@ class RunOptions:
     calibrate: int = 5
     chat: bool = False
     drafting: DrafterOptions = DrafterOptions()
+    inspect: bool = True
+    """Whether rounds come with ranks, entropies, top lists and raw distributions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run of an opened source: where it starts."""
+    """One run of an opened source: where it starts. ``recording``: which of several recorded runs, from 0."""
 
     prompt: str
     seed: int
     settings: Settings
+    recording: int = 0

@@ -99,12 +99,13 @@ def _closed_form(alpha: float, k: int) -> float:
 
 def _speed(alpha: float, k: int, c: float) -> Derivation:
     step = 1.0  # T_q; T_p = c
+    mean = math.fsum(n * chance for n, chance in enumerate(theory.tokens_distribution(alpha, k), 1))
     if math.isinf(c):
-        check = Check("c = inf: speedup and E[N]", theory.speedup(alpha, k, c), theory.expected_tokens(alpha, k))
+        check = Check("c = inf: speedup and sum of i P(N = i)", theory.speedup(alpha, k, c), mean)
     else:
-        per_second = theory.expected_tokens(alpha, k) / (c * step + k * step)
+        per_second = mean / (c * step + k * step)
         check = Check(
-            f"alpha = {alpha:g}, K = {k}, T_p = {c:g}, T_q = 1: tokens a time over 1/T_p, and the formula",
+            f"alpha = {alpha:g}, K = {k}, T_p = {c:g}, T_q = 1: sum of i P(N = i) a round over 1/T_p, and speedup",
             per_second * c * step,
             theory.speedup(alpha, k, c),
         )

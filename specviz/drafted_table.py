@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.events import Drafted, Round, Verdict
+from specviz.tally import named_chance
 
 DRAFTED_DTYPE = np.dtype(
     [
@@ -15,10 +16,11 @@ DRAFTED_DTYPE = np.dtype(
         ("row", np.int16),
         ("token", np.int32),
         ("verdict", np.int8),
-        *((name, np.float64) for name in ("p", "q", "overlap", "u", "accept_prob", "lost")),
+        *((name, np.float64) for name in ("p", "q", "overlap", "chance", "u", "accept_prob", "lost")),
     ]
 )
-"""``round`` is 1-based, ``row`` 0-based; ``token`` a place in ``tokens``, ``verdict`` in VERDICTS. NaN: undefined."""
+"""``round`` is 1-based, ``row`` 0-based; ``token`` a place in ``tokens``, ``verdict`` in VERDICTS. ``chance`` is
+what ``chance_name`` names under the rule of the round. NaN: undefined."""
 VERDICTS: tuple[Verdict, ...] = ("accepted", "rejected", "untested", "ignored")
 REJECTED = 1
 """The last of the verdicts of tested tokens."""
@@ -48,6 +50,11 @@ class DraftedTable:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def untested(self) -> int:
+        """How many had no test."""
+        return int((self.rows["verdict"] > REJECTED).sum())
+
     def add(self, round: Round) -> None:
         if self._count + round.k > len(self._rows):
             self._rows = np.concatenate([self._rows, np.zeros(max(len(self._rows), round.k), DRAFTED_DTYPE)])
@@ -62,6 +69,7 @@ class DraftedTable:
                 d.p,
                 d.q,
                 d.overlap,
+                named_chance(d, round.settings.rule),
                 d.u,
                 math.nan if d.accept_prob is None else d.accept_prob,
                 cost if d.verdict == "rejected" else math.nan,

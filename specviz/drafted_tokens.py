@@ -29,7 +29,8 @@ Rank = Literal["ratio", "lost", "overlap"]
 class DraftedRow(NamedTuple):
     """A drafted token: round (1-based), its row there (0-based), and the numbers of its test.
 
-    ``ratio`` = p / q, None where q is 0. ``lost``: what its rejection cost (``tokens_lost``), None for others.
+    ``ratio`` = p / q, None where q is 0. ``overlap``: match under the equality rule. ``lost``: what its rejection cost
+    (``tokens_lost``), None for others.
     """
 
     round: int
@@ -65,11 +66,11 @@ def drafted_rows(drafts: Drafts) -> list[DraftedRow]:
 
 
 def first_rows(drafts: Drafts, rank: Rank, limit: int) -> tuple[list[DraftedRow], int]:
-    """The first ``limit`` drafted tokens by lowest p/q, by highest loss or by lowest overlap, and how many have that
-    number; the others are left out, ties stand as they were drafted."""
+    """The first ``limit`` tested tokens by lowest p/q, by highest loss or by lowest overlap (match under the equality
+    rule), and how many have that number; the others are left out, ties stand as they were drafted."""
     table = _table(drafts)
     values = _ranked(table.rows, rank)
-    known = np.flatnonzero(~np.isnan(values))
+    known = np.flatnonzero((table.rows["verdict"] <= REJECTED) & ~np.isnan(values))
     if len(known) > limit:
         edge = np.partition(values[known], limit - 1)[limit - 1]
         chosen = known[values[known] <= edge]
@@ -80,7 +81,7 @@ def first_rows(drafts: Drafts, rank: Rank, limit: int) -> tuple[list[DraftedRow]
 
 
 def _ranked(rows: NDArray[np.void], rank: Rank) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = rows["overlap"].copy()
+    values: NDArray[np.float64] = rows["chance"].copy()
     if rank == "lost":
         values = -rows["lost"]
     elif rank == "ratio":
@@ -116,9 +117,12 @@ def dearest(drafts: Drafts) -> dict[int, tuple[int, int]]:
 
 
 def overlap_histogram(drafts: Drafts, bins: int = 10) -> tuple[int, ...]:
-    """How many tested positions have b / bins <= overlap < (b + 1) / bins, for each bin b; 1 belongs to the last."""
+    """How many tested positions have b / bins <= overlap < (b + 1) / bins, for each bin b; 1 belongs to the last.
+
+    Under the equality rule match stands for overlap.
+    """
     rows = _table(drafts).rows
-    bin_of = np.minimum((rows["overlap"][rows["verdict"] <= REJECTED] * bins).astype(np.int64), bins - 1)
+    bin_of = np.minimum((rows["chance"][rows["verdict"] <= REJECTED] * bins).astype(np.int64), bins - 1)
     return tuple(np.bincount(bin_of, minlength=bins).tolist())
 
 
@@ -160,7 +164,7 @@ def _told(table: DraftedTable, places: NDArray[np.int64]) -> list[DraftedRow]:
 
 
 def _row(table: DraftedTable, round: int, row: int, token: int, verdict: int, *numbers: float) -> DraftedRow:
-    p, q, overlap, u, chance, lost = numbers
+    p, q, _overlap, chance, u, accept_prob, lost = numbers
     return DraftedRow(
         round,
         row,
@@ -169,9 +173,9 @@ def _row(table: DraftedTable, round: int, row: int, token: int, verdict: int, *n
         p,
         q,
         p / q if q else None,
-        overlap,
+        chance,
         u,
-        _defined(chance),
+        _defined(accept_prob),
         _defined(lost),
     )
 

@@ -12,6 +12,8 @@ MIN_ROUNDS = 16
 """Batch means need at least this many rounds."""
 MIN_VARIANCE = 1e-3
 """Below this sum of o (1 - o) acceptance is all but certain and z has no meaning."""
+MOST_Z = 4.0
+"""Beyond it the decoder has a bug: once in 16,000 runs by chance."""
 
 _QUANTILE_95 = NormalDist().inv_cdf(0.975)
 
@@ -93,3 +95,10 @@ def agreement(accepted: int, chance: float, variance: float) -> float | None:
     is too small for it (greedy). Its terms are a martingale's differences: standard normal under any dependence if the
     decoder is exact."""
     return None if variance < MIN_VARIANCE else (accepted - chance) / math.sqrt(variance)
+
+
+def contradicts(accepted: int, chance: float, variance: float) -> bool:
+    """Whether so many accepted positions cannot be: z beyond ``MOST_Z``, or, where every outcome was as good as
+    certain, another outcome than that."""
+    z = agreement(accepted, chance, variance)
+    return abs(accepted - chance) > 0.5 if z is None else abs(z) > MOST_Z

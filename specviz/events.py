@@ -55,7 +55,10 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A drafted token with everything its test was decided by; see design: DRAFTED."""
+    """A drafted token with everything its test was decided by; see design: DRAFTED.
+
+    Ranks and entropies are None and top lists empty where the run was told not to look.
+    """
 
     id: int
     bytes: bytes
@@ -66,10 +69,10 @@ class Drafted:
     accept_prob: float | None
     overlap: float
     match: float
-    entropy_p: float
-    entropy_q: float
-    rank_p: int
-    rank_q: int
+    entropy_p: float | None
+    entropy_q: float | None
+    rank_p: int | None
+    rank_q: int | None
     verdict: Verdict
     p_top: Top
     q_top: Top
@@ -81,7 +84,8 @@ class Drafted:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A token the round added to the text. ``q`` and ``residual`` are None where undefined."""
+    """A token the round added to the text. ``q`` and ``residual`` are None where undefined; ``rank_p``, ``entropy_p``
+    and ``p_top`` as in Drafted."""
 
     id: int
     bytes: bytes
@@ -89,8 +93,8 @@ class Emitted:
     p: float
     q: float | None
     residual: float | None
-    rank_p: int
-    entropy_p: float
+    rank_p: int | None
+    entropy_p: float | None
     p_top: Top
     raw: Raw | None = None
 

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, overload
 
+import numpy as np
+
 from specviz import theory
 from specviz.drafted_table import REJECTED, DraftedTable
-from specviz.estimates import Interval
+from specviz.estimates import Interval, batch_means_error
 from specviz.events import Drafted, Round, Settings
-from specviz.rates import LiveRates
+from specviz.rates import LiveRates, expected_lengths
+from specviz.tally import Tallies, tallied
 from specviz.theory_table import EDGE, Row, in_words, row
 
 Name = Literal["alpha", "k", "c"]
@@ -71,11 +74,26 @@ class TestedPlaces(Sequence[Place]):
 
 
 @dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean and its standard error."""
+
+    value: float
+    se: float | None
+
+    @property
+    def ci(self) -> Interval | None:
+        """Mean ± 1.96 standard errors."""
+        return None if self.se is None else (self.value - 1.96 * self.se, self.value + 1.96 * self.se)
+
+
+@dataclass(frozen=True, slots=True)
 class LabPoint:
     """What a run measured. ``c`` is infinite for drafts that cost nothing, None where it was not timed.
 
-    ``tokens_per_round_se`` is a standard error. ``histogram`` counts rounds by their tokens. ``places`` are the tested
-    positions, ``at`` the index of the one to look at first.
+    ``tokens_per_round_se`` is a standard error. ``histogram`` counts rounds by their tokens, ``drafts`` by the tokens
+    they drafted: fewer than ``k`` in short rounds, none in plain ones. ``formula_at_tested`` is E[N] at ``alpha``
+    averaged over those. ``at_k``: the rounds that drafted ``k``. ``places`` are the tested positions, ``at`` the index
+    of the one to look at first.
     """
 
     k: int
@@ -85,17 +103,40 @@ class LabPoint:
     tokens_per_round: float | None = None
     tokens_per_round_se: float | None = None
     histogram: Mapping[int, int] = field(default_factory=dict)
+    drafts: Mapping[int, int] = field(default_factory=dict)
+    formula_at_tested: float | None = None
+    at_k: Mean | None = None
     rule: str = "exact"
     places: Sequence[Place] = ()
     at: int = 0
 
     @property
-    def tokens_ci(self) -> Interval | None:
-        """Mean ± 1.96 standard errors."""
-        if self.tokens_per_round is None or self.tokens_per_round_se is None:
-            return None
-        half = 1.96 * self.tokens_per_round_se
-        return self.tokens_per_round - half, self.tokens_per_round + half
+    def plain_rounds(self) -> int:
+        return self.drafts.get(0, 0) if self.k else 0
+
+    @property
+    def mean_k(self) -> float | None:
+        """The mean K_r; None without a round."""
+        rounds = sum(self.drafts.values())
+        return sum(k * count for k, count in self.drafts.items()) / rounds if rounds else None
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some rounds drafted another number than ``k``."""
+        return any(k != self.k for k in self.drafts)
+
+    def expected_histogram(self, alpha: float) -> dict[int, float]:
+        """Rounds with i tokens expected at ``alpha``, by the K_r the rounds had."""
+        return expected_lengths(alpha, self.drafts)
+
+
+def _mean_at(k: int, rounds: Tallies) -> Mean | None:
+    """Tokens a round over the uncut ones of ``rounds`` that drafted ``k``."""
+    counted = ((rounds["k"] == k) & rounds["uncut"]).astype(np.int64)
+    tokens = rounds["emitted"].astype(np.float64) * counted
+    if not counted.any():
+        return None
+    return Mean(float(tokens.sum() / counted.sum()), batch_means_error(tokens, counted))
 
 
 def lab_point(
@@ -104,9 +145,10 @@ def lab_point(
     rounds: Sequence[Round],
     at: tuple[int, int] | None = None,
     drafts: DraftedTable | None = None,
+    tallies: Tallies | None = None,
 ) -> LabPoint | None:
-    """The measured point of ``rates``; ``rounds`` are all of the run, ``drafts`` what they drafted, ``settings`` those
-    of the last one counted.
+    """The measured point of ``rates``; ``rounds`` are all of the run, ``drafts`` what they drafted, ``tallies`` what
+    they contribute to the rates, ``settings`` those of the last one counted.
 
     ``at`` is (round, row) of a token: the page of a position opens on it, or on the tested one before it. None without
     a round.
@@ -116,6 +158,7 @@ def lab_point(
     table = DraftedTable.of(rounds) if drafts is None else drafts
     places = TestedPlaces(rounds, table.between(rates.first, rates.last))
     before = places.before(at) if at else len(places)
+    contributed = tallied(rounds) if tallies is None else tallies
     return LabPoint(
         k=settings.k,
         alpha=rates.alpha_tested,
@@ -124,6 +167,9 @@ def lab_point(
         tokens_per_round=rates.tokens_per_round,
         tokens_per_round_se=rates.tokens_per_round_se,
         histogram=rates.histogram,
+        drafts=rates.drafts,
+        formula_at_tested=rates.formula_at_tested,
+        at_k=_mean_at(settings.k, contributed[rates.tokens_per_round_first - 1 : rates.last]),
         rule=settings.rule,
         places=places,
         at=max(0, before - 1),
@@ -189,6 +235,19 @@ def begin(point: LabPoint | None) -> Choice:
         k=min(point.k, EDGE),
         c=choice.c if point.c is None else point.c,
     )
+
+
+def origin(point: LabPoint | None) -> str:
+    """Where the starting values come from: what the run measured, and what is a placeholder."""
+    if point is None:
+        return "no run: values to play with"
+    missing = [name for name, value in (("α", point.alpha), ("c", point.c)) if value is None]
+    if not missing:
+        return "starts from what the run measured"
+    known = " and ".join(name for name in ("α", "K", "c") if name not in missing)
+    start = begin(point)
+    values = {"α": f"α {start.alpha:g}", "c": f"c {start.c:g}"}
+    return f"{known} from the run; not measured, placeholder: {', '.join(values[name] for name in missing)}"
 
 
 def token_curve(alpha: float) -> tuple[float, ...]:

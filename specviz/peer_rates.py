@@ -7,7 +7,7 @@ from specviz.rates import Rates
 
 @dataclass(frozen=True, slots=True)
 class PeerRate:
-    """A number an engine prints.
+    """A number an engine prints: a rate, or a length in tokens.
 
     ``definition``: in words, one short line. ``predicted``: E[N] if the number, a rate, is taken for the formula's
     alpha at the real K_r; None for a length, which is a claim about N itself, and where the number is undefined.
@@ -18,13 +18,15 @@ class PeerRate:
     value: float | None
     definition: str
     predicted: float | None
+    is_length: bool = False
 
 
 def peer_rates(rates: Rates) -> tuple[PeerRate, ...]:
     """The acceptance rates and lengths of vLLM, SGLang, llama.cpp, LM Studio and EAGLE, in this order.
 
     A rate counts all of ``rates``, cut rounds and ignored drafts too, as the engines do. Only rounds with a draft count
-    as rounds for those that count drafts or verifications.
+    as rounds for those that count drafts or verifications. For the rates and their E[N] to be of the same rounds, take
+    ``RunStats.since_k`` or those of a run in which K did not change.
     """
     drafting = rates.rounds - rates.plain_rounds
     drafted = rates.accepted_over_drafted
@@ -37,7 +39,7 @@ def peer_rates(rates: Rates) -> tuple[PeerRate, ...]:
         return PeerRate(engine, name, value, definition, rates.formula_at(value))
 
     def length(engine: str, name: str, value: float | None, definition: str) -> PeerRate:
-        return PeerRate(engine, name, value, definition, None)
+        return PeerRate(engine, name, value, definition, None, is_length=True)
 
     return (
         rate("vLLM", "draft acceptance rate", drafted, "accepted / drafted tokens"),

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz import theory
-from specviz.estimates import Interval, agreement, block_means_error, interval, wilson
+from specviz.estimates import Interval, agreement, block_means_error, contradicts, interval, wilson
 from specviz.events import Calibration, Settings
+from specviz.tally import chance_name
 from specviz.totals import Counts, Part
 
 
@@ -83,6 +84,15 @@ class LiveRates:
     best_k: int | None
     break_even_alpha: float | None
     ceiling: float | None
+    contradicts: bool
+    """Whether acceptance cannot have followed its chance: z beyond 4, or another outcome than a certain one."""
+    rule: str
+    """In force in round ``last``."""
+
+    @property
+    def chance_name(self) -> str:
+        """What ``alpha_overlap`` is the mean of: overlap, or match under equality."""
+        return chance_name(self.rule)
 
     def formula_at(self, alpha: float | None) -> float | None:
         """E[N](alpha, K_r) averaged over the real K_r of ``drafts``; None without an alpha or a round."""
@@ -159,7 +169,7 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
         tokens_per_round_first=spans.first,
         drafts=drafts,
         histogram={n: int(count) for n, count in enumerate(seen, start=1)},
-        expected_histogram=_expected_histogram(alpha_tested, drafts),
+        expected_histogram=expected_lengths(alpha_tested, drafts),
         formula_at_tested=_formula(alpha_tested, drafts),
         formula_at_overlap=_formula(alpha_overlap, drafts),
         per_position=_per_position(lengths),
@@ -169,10 +179,12 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
         c=c,
         tokens_per_s=_ratio(1000.0 * tokens, part.total("total_ms")),
         speedup_model=predicted.speedup,
-        speedup_measured_cost=_ratio(target_step * uncut_tokens, spent_ms) if target_step else None,
+        speedup_measured_cost=_ratio(target_step * uncut_tokens, spent_ms) if target_step and any(drafts) else None,
         best_k=predicted.best_k,
         break_even_alpha=predicted.break_even_alpha,
         ceiling=predicted.ceiling,
+        contradicts=contradicts(part.count("hits"), part.total("chance"), part.total("variance")),
+        rule=settings.rule if settings else Settings().rule,
     )
 
 
@@ -199,8 +211,8 @@ def _formula(alpha: float | None, drafts: Mapping[int, int]) -> float | None:
     return sum(count * theory.expected_tokens(alpha, k) for k, count in drafts.items()) / rounds
 
 
-def _expected_histogram(alpha: float | None, drafts: Mapping[int, int]) -> dict[int, float]:
-    """sum_r P(N = i | K_r) for i = 1, ..., largest K_r + 1."""
+def expected_lengths(alpha: float | None, drafts: Mapping[int, int]) -> dict[int, float]:
+    """sum_r P(N = i | K_r) for i = 1, ..., largest K_r + 1; ``drafts`` says how many rounds drafted K_r tokens."""
     if alpha is None:
         return {}
     expected = dict.fromkeys(range(1, max(drafts, default=-1) + 2), 0.0)

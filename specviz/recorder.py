@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import BinaryIO, Self, cast
 
 from specviz.errors import SpecvizError
-from specviz.events import End, Event, Failed, Header, Round
+from specviz.events import End, Event, Failed, Header, Round, StopReason
 from specviz.rounds import RoundLines
 from specviz.stats import RunStats
 from specviz.tokens import visible
@@ -46,6 +46,7 @@ class Recorder:
         self._new, descriptor = _open(self.path, overwrite)
         self._file = os.fdopen(descriptor, "wb")
         self._begun = False
+        self._stop: StopReason | None = None
         self._turn = threading.Lock()
 
     def add(self, event: Event) -> None:
@@ -57,18 +58,19 @@ class Recorder:
                 case Header() if not self._begun:
                     self._begin(event)
                 case Header():
-                    self._finish(End("user"))
+                    self._finish(self._broken_off())
                 case Failed(message):
                     self._finish(End("error", message))
                 case End():
                     self._finish(event)
                 case _ if self._begun:
+                    self._stop = event.stop if isinstance(event, Round) else self._stop
                     self._record(event)
 
     def close(self) -> None:
         """End the recording. Does nothing on a closed one."""
         with self._turn:
-            self._finish(End("user"))
+            self._finish(self._broken_off())
 
     def __enter__(self) -> Self:
         return self
@@ -77,6 +79,10 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def _broken_off(self) -> End:
+        """How a run without an End ended: by the user, unless its last round had ended the text."""
+        return End(self._stop or "user")
 
     def _begin(self, header: Header) -> None:
         try:

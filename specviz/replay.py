@@ -1,4 +1,4 @@
-"""A recorded run as a source: the same events, without a model."""
+"""Recorded runs as a source: the same events, without a model."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ from specviz.events import Calibration, End, Event, Header, Notice, Progress, Re
 from specviz.rounds import RoundLines
 from specviz.source import Emit
 from specviz.tokens import visible
-from specviz.trace import Trace, read, records
+from specviz.trace import Placed, Trace, read, records
 
 AT_ONCE = 2**24
 """Bytes of a recording that are read and checked before anything of it is shown: some tenths of a second."""
@@ -22,80 +22,59 @@ _LAST_INDEX = re.compile(rb'\{"type": ?"round", ?"index": ?([0-9]{1,15}),')
 
 
 class TraceSource:
-    """Implements Source on a trace: a path, or ``bundled:demo`` for the one that comes with specviz.
+    """Implements Source on one or more traces: paths, or ``bundled:demo`` for the one that comes with specviz.
 
-    The numbers of the recording's own summary are not passed on: whoever shows the run counts its rounds. Nothing is
-    kept: every run reads the file again. ``bare``: rounds come without their top lists, raw distributions and details,
+    The numbers of a recording's own summary are not passed on: whoever shows the run counts its rounds. Nothing is
+    kept: every run reads its file again. ``bare``: rounds come without their top lists, raw distributions and details,
     and ``lines`` is the way back to the whole ones; it belongs to the run that began last.
     """
 
-    def __init__(self, path: str | Path, *, bare: bool = False) -> None:
-        self.name = str(path)
+    def __init__(self, *paths: str | Path, bare: bool = False) -> None:
+        self.names = tuple(map(str, paths))
         self.lines: RoundLines | None = None
         self._bare = bare
-        self._path: Path | None = None
-        self._rounds = 0
-        self._whole = self._incomplete = False
+        self._recorded: tuple[_Recorded, ...] = ()
 
     def open(self, emit: Emit) -> None:
-        """Find the recording; read and check it, or the beginning of a long one: then a Progress says how many rounds
-        it seems to have. Raises SpecvizError where it is none."""
-        self._path = self._path or self._kept(trace_path(self.name))
-        if not self._rounds and not self._whole:
-            self._look_over(self._path)
-        if not self._whole:
-            emit(Progress("recording", 0, self._rounds or None, "rounds"))
-        elif self._incomplete:
-            emit(self._notice())
-
-    def _look_over(self, path: Path) -> None:
-        for offset, event in records(path, shown_name(self.name), bare=True):
-            self._rounds += isinstance(event, Round)
-            self._incomplete = event is None
-            if offset > AT_ONCE:
-                self._rounds = max(self._rounds, last_index(path))
-                return
-        self._whole = True
-
-    def _kept(self, path: Path) -> Path:
-        """The path, or that of a copy for as long as this source lives where the file can be read only once."""
-        if not path.is_fifo():
-            return path
-        self._copy = tempfile.NamedTemporaryFile(suffix=".jsonl")  # noqa: SIM115
-        with path.open("rb") as pipe:
-            shutil.copyfileobj(pipe, self._copy)
-        self._copy.flush()
-        return Path(self._copy.name)
+        """Find the recordings; read and check each, or the beginning of a long one. Raises SpecvizError where one is
+        none."""
+        self._recorded = self._recorded or tuple(map(_Recorded, self.names))
+        for recorded in self._recorded:
+            if recorded.whole and recorded.incomplete:
+                emit(recorded.notice())
 
     @property
     def rounds(self) -> int:
-        """How many rounds the opened recording has; of a long one, how many its end says it has."""
-        return self._rounds
+        """How many rounds the first opened recording has; of a long one, how many its end says it has."""
+        return self._recorded[0].rounds if self._recorded else 0
 
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
     ) -> Iterator[Event]:
-        """The recorded run, whatever was asked for. Raises SpecvizError at a line that is none of a trace."""
-        if self._path is None:
+        """The recorded run number ``request.recording``, whatever else was asked for; of a long one, a Progress says
+        first how many rounds it seems to have. Raises SpecvizError at a line that is none of a trace."""
+        if not self._recorded:
             raise RuntimeError("open() comes before run()")
-        for event in self._events(self._path):
+        for event in self._events(self._recorded[request.recording]):
             if stopped():
                 return
             yield event
 
-    def _events(self, path: Path) -> Iterator[Event]:
+    def _events(self, recorded: "_Recorded") -> Iterator[Event]:
         ready = False
         end = End("user", "the recording stops here")
-        for offset, event in records(path, shown_name(self.name), bare=self._bare):
+        if not recorded.whole:
+            yield Progress("recording", 0, recorded.rounds or None, "rounds")
+        for offset, event in recorded.records(bare=self._bare):
             if isinstance(event, Header):
-                self.lines = RoundLines(path.open("rb"), self.name)
+                self.lines = recorded.lines()
             elif not ready and not isinstance(event, Calibration):
                 ready = True
                 yield Ready()
             if isinstance(event, Round) and self.lines is not None:
                 self.lines.add(offset)
-            if event is None and not self._whole:
-                yield self._notice()
+            if event is None and not recorded.whole:
+                yield recorded.notice()
             elif isinstance(event, End):
                 end = event
             elif event is not None:
@@ -104,8 +83,45 @@ class TraceSource:
             yield Ready()
         yield end
 
-    def _notice(self) -> Notice:
-        name = visible(self.name.encode("utf-8", "surrogateescape"))
+
+class _Recorded:
+    """A recording that was found and looked over: ``whole`` where that was all of it."""
+
+    def __init__(self, name: str) -> None:
+        self.rounds = 0
+        self.whole = self.incomplete = False
+        self._name = name
+        self._path = self._kept(trace_path(name))
+        self._look_over()
+
+    def _look_over(self) -> None:
+        for offset, event in self.records(bare=True):
+            self.rounds += isinstance(event, Round)
+            self.incomplete = event is None
+            if offset > AT_ONCE:
+                self.rounds = max(self.rounds, last_index(self._path))
+                return
+        self.whole = True
+
+    def _kept(self, path: Path) -> Path:
+        """The path, or that of a copy for as long as this lives where the file can be read only once."""
+        if not path.is_fifo():
+            return path
+        self._copy = tempfile.NamedTemporaryFile(suffix=".jsonl")  # noqa: SIM115
+        with path.open("rb") as pipe:
+            shutil.copyfileobj(pipe, self._copy)
+        self._copy.flush()
+        return Path(self._copy.name)
+
+    def records(self, *, bare: bool) -> Iterator[Placed]:
+        return records(self._path, shown_name(self._name), bare=bare)
+
+    def lines(self) -> RoundLines:
+        """A way back to the rounds whose places are still to be added."""
+        return RoundLines(self._path.open("rb"), self._name)
+
+    def notice(self) -> Notice:
+        name = visible(self._name.encode("utf-8", "surrogateescape"))
         return Notice(f"The last record of {name} is incomplete and was left out; everything before it is here.")
 
 

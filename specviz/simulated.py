@@ -12,8 +12,6 @@ from specviz.theory import tokens_distribution
 from specviz.toy_pair import ToyPair
 
 TEMPERATURES = (0.25, 0.5, 0.7, 1.0, 1.5, 2.0)
-FEW = 10_000
-"""Rounds for each of ``TEMPERATURES``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +43,8 @@ class Simulated:
     def chi_square_words(self) -> str:
         if self.fit.statistic is None:
             return "an id came out that p never gives (chi-square is infinite, p = 0)"
+        if self.fit.p_value is None:
+            return "one bin only, 0 degrees of freedom: nothing to test, p = –"
         return f"chi-square {self.fit.statistic:.1f}, {self.fit.dof} degrees of freedom, p = {self.fit.p_value:.3g}"
 
     def as_json(self) -> dict[str, Any]:
@@ -113,12 +113,14 @@ def simulated(
     return Simulated(rule, varying, outcome, fit, total_variation(outcome.distribution, pair.p))
 
 
-def at_temperatures(pair: ToyPair, *, k: int, seed: int = 0) -> list[AtTemperature]:
-    """What a draft temperature of its own does to acceptance under the exact rule, and not to the text."""
-    return [
-        AtTemperature(
-            temperature,
-            simulated(ToyPair(pair.p, tempered(pair.q, temperature)), RULES["exact"], k=k, rounds=FEW, seed=seed),
-        )
-        for temperature in TEMPERATURES
-    ]
+def at_temperatures(
+    pair: ToyPair, *, k: int, rounds: int, seed: int = 0, progress: Callable[[int], None] = lambda rounds: None
+) -> list[AtTemperature]:
+    """What a draft temperature of its own does to acceptance under the exact rule, and not to the text; ``rounds`` at
+    each of ``TEMPERATURES``."""
+
+    def run(temperature: float) -> Simulated:
+        warmed = ToyPair(pair.p, tempered(pair.q, temperature))
+        return simulated(warmed, RULES["exact"], k=k, rounds=rounds, seed=seed, progress=progress)
+
+    return [AtTemperature(temperature, run(temperature)) for temperature in TEMPERATURES]

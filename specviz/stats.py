@@ -72,6 +72,12 @@ class RunStats:
         last = self._last(last)
         return self._measure_live(_begin(self._starts, last), last, _begin(self._tokens_starts, last))
 
+    def since_k(self, last: int | None = None) -> Rates:
+        """The rates of the rounds that count for tokens/round up to round ``last``: those since any setting changed."""
+        last = self._last(last)
+        first = _begin(self._tokens_starts, last)
+        return self._measure(first, last, first)
+
     def whole(self, last: int | None = None) -> Rates:
         """The rates of the whole run up to round ``last``: all segments pooled, and every K."""
         return self._measure(1, self._last(last), 1)

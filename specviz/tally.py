@@ -1,7 +1,7 @@
 """What one round contributes to the rates."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,16 @@ def tally(event: Round) -> Tally:
 def tallied(rounds: Iterable[Round]) -> Tallies:
     """An entry a round. Raises ValueError as ``tally`` does."""
     return np.array([tally(round) for round in rounds], TALLY_DTYPE)
+
+
+def chance_name(rule: str) -> Literal["overlap", "match"]:
+    """What the accept chance of a position is called: match under equality, overlap under any other rule."""
+    return "match" if rule == "equality" else "overlap"
+
+
+def named_chance(drafted: Drafted, rule: str) -> float:
+    """The number of a position that ``chance_name`` names."""
+    return drafted.match if rule == "equality" else drafted.overlap
 
 
 def accept_chance(drafted: Drafted, rule: str) -> float | None:

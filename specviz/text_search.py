@@ -1,4 +1,8 @@
-"""Regular expressions over tokens and over a growing text, which no expression can bring to a halt."""
+"""Regular expressions over tokens and over a growing text, within a budget of time.
+
+One search may take ``PATIENCE``, all searches of a scan together ``FOR_ALL`` and ``FOR_EACH`` round more: 0.9 seconds
+for 3,000 rounds. An expression that needs longer is left out.
+"""
 
 import codecs
 import re
@@ -6,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from math import prod
+from time import thread_time
 from typing import Any
 
 from specviz.conditions import Sight, rows_of
@@ -16,6 +21,8 @@ WINDOW = 256
 """Characters of the text before a round in which a match that ends in the round may begin."""
 PATIENCE = 0.05
 """Seconds one search may take."""
+FOR_ALL, FOR_EACH = 0.3, 0.0002
+"""Seconds of this thread's own time that a scan may take, whatever its length, and for each of its rounds."""
 MOST_CHARACTERS, MOST_NESTED, MOST_REPEATS = 256, 8, 10_000
 _COUNTS = re.compile(r"\{(\d*),?(\d*)\}")
 _SHOWN_CELLS = 40
@@ -59,7 +66,7 @@ class TextSeen:
     """An expression found in a drafted or emitted token, or across the tokens of the emitted text.
 
     The text is that of the run without its prompt. A match counts in the round that completes it; matches of nothing
-    do not count. An expression that takes longer than ``PATIENCE`` is reported once and then left alone.
+    do not count. An expression that takes too long is reported once and then left alone.
     """
 
     def __init__(self, expression: str) -> None:
@@ -68,17 +75,23 @@ class TextSeen:
         self._known: dict[bytes, bool] = {}
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._before = ""
+        self._left = FOR_ALL
+        self._deadline = 0.0
         self._given_up = False
 
     def look(self, round: Round, /) -> Sequence[Sight]:
         if self._given_up:
             return []
+        begun = thread_time()
+        self._left += FOR_EACH
+        self._deadline = begun + self._left
         try:
             rows = [row for row, token in rows_of(round) if self._in_token(token.bytes)]
             across = [row for row in self._in_text(round) if row not in rows]
         except TimeoutError:
             self._given_up = True
             return [Sight(f"{self._name} takes too long to search for and is left out from here on")]
+        self._left -= thread_time() - begun
         sights = [Sight(self._name, row) for row in rows]
         return sights + [Sight(f"{self._name} across tokens, complete", row) for row in across]
 
@@ -104,6 +117,9 @@ class TextSeen:
         return sorted(i if i < round.n_accepted else round.k for i in indices)
 
     def _matches(self, text: str, start: int) -> Iterator[int]:
-        """Where the matches end that are not empty."""
-        found = self._pattern.finditer(text, start, overlapped=True, concurrent=True, timeout=PATIENCE)
+        """Where the matches end that are not empty. Raises TimeoutError once the time is up."""
+        left = min(PATIENCE, self._deadline - thread_time())
+        if left <= 0:
+            raise TimeoutError
+        found = self._pattern.finditer(text, start, overlapped=True, concurrent=True, timeout=left)
         return (match.end() for match in found if match.end() > match.start())

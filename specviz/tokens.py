@@ -64,17 +64,18 @@ def visible(data: bytes, *, ascii: bool = False) -> str:
     return _SPACES_THAT_MATTER.sub(spaces, text)
 
 
-def clip(text: str, cells: int, *, ascii: bool = False) -> str:
+def clip(text: str, cells: int, *, ascii: bool = False, count: bool = True) -> str:
     """``text`` cut to at most ``cells`` cells, never inside a wide character or a cluster.
 
-    A cut text ends in ``…`` (ASCII ``~``); a very long one, where there is room, in ``…`` and its number of characters.
+    A cut text ends in ``…`` (ASCII ``~``); a very long one, where there is room and ``count`` asks for it, in ``…`` and
+    its number of characters.
     """
     if width(text) <= cells:
         return text
     if cells <= 0:
         return ""
     ending = "~" if ascii else "…"
-    if len(text) >= _VERY_LONG and cells >= 2 * len(f"{len(text)}") + 2:
+    if count and len(text) >= _VERY_LONG and cells >= 2 * len(f"{len(text)}") + 2:
         ending += f"{len(text)}"
     room = cells - width(ending)
     kept: list[str] = []

@@ -104,8 +104,8 @@ def speed(run: Recorded) -> Line:
 
 def peer_values(run: Recorded) -> dict[tuple[str, str], tuple[float | None, float | None]]:
     """(engine, name) -> (value, E[N] with the value for alpha, None for a length)."""
-    rounds = run.rounds[_segment(run.rounds) :]
-    spans = [r["k"] for r in run.rounds[_segment(run.rounds, by_k=True) :] if _uncut(r)]
+    rounds = run.rounds[_segment(run.rounds, by_k=True) :]
+    spans = [r["k"] for r in rounds if _uncut(r)]
     a, k, n = (np.array([f(r) for r in rounds]) for f in (_accepted, _k, _n))
     drafted = ratio(a.sum(), k.sum())
     with_extra = None if not (k > 0).any() else 1 + float(a[k > 0].mean())
@@ -250,8 +250,12 @@ def _rates(run: Recorded, first: int, tokens_first: int) -> Line:
         "at_length": times["at_length"],
         "c": c,
         "tokens_per_s": ratio(1000 * tokens, sum(r["timing"]["total_ms"] for r in rounds)),
-        "speedup_measured_cost": ratio(target * sum(map(_n, spans)), spent) if target else None,
+        "speedup_measured_cost": ratio(target * sum(map(_n, spans)), spent) if target and any(map(_k, spans)) else None,
         **_model(alpha, k, c),
+        "rule": run.rounds[-1]["settings"]["rule"] if rounds else "exact",
+        "contradicts": bool(
+            abs(hits - chances.sum()) > (4 * np.sqrt(variance) if variance >= 1e-3 else 0.5),
+        ),
     }
 
 

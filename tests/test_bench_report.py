@@ -78,7 +78,7 @@ def test_measured_numbers_by_hand() -> None:
     done = report(PLAN, one_repeat())
     (row,) = done.rows
     expected = {
-        "tokens_per_s": 80.0,  # 4 tokens in 2 rounds of 25 ms
+        "decoding_tokens_per_s": 80.0,  # 4 tokens in 2 rounds of 25 ms
         "draft_step_ms": 4.0,
         "verify_ms": 15.0,
         "decide_ms": 2.0,
@@ -93,7 +93,7 @@ def test_measured_numbers_by_hand() -> None:
     assert {name: getattr(row.second, name).median for name in expected} == pytest.approx(expected)
     assert set(expected) == {field.name for field in fields(Measurement)}
     assert row.first.alpha_tested == Spread(0.5, 0.5, 0.5)
-    assert done.target.tokens_per_s and done.target.tokens_per_s.median == 80.0
+    assert done.target.decoding_tokens_per_s and done.target.decoding_tokens_per_s.median == 80.0
     assert done.target.draft_step_ms is None and done.target.alpha_tested is None
     assert done.draft.token_ms and done.draft.token_ms.median == 5.0
     assert [s and s.median for s in (done.target_step_ms, done.draft_step_ms, done.c)] == [10.0, 2.0, 5.0]
@@ -260,12 +260,14 @@ def test_the_json_object_is_strict_and_says_what_is_undefined() -> None:
     told = json.loads(text)
     assert set(told) == {
         *("config", "prompts", "predicting", "measuring", "repeats", "complete", "calibration"),
-        *("target", "draft", "k", "fastest_k"),
+        *("target", "draft", "k", "fastest_k", "fastest_drafter"),
     }
-    assert told["config"] == {"seed": 0, "k": [2], "repeats": 1}
+    assert told["config"] == {"seed": 0, "k": [2], "drafters": ["model"], "repeats": 1}
     assert (told["predicting"], told["measuring"]) == ([1, 1], [2, 2])
     assert told["complete"] is True and told["fastest_k"] == 2
     assert told["target"]["alpha_tested"] is None
+    assert told["target"]["decoding_tokens_per_s"]["median"] == 80.0
+    assert "tokens_per_s" not in told["target"], "that of a run also counts what specviz adds"
     (row,) = told["k"]
     assert row["speedup"]["measured"] == {"median": 1.0, "q1": 1.0, "q3": 1.0}
     assert set(row["speedup"]["model"]) == {

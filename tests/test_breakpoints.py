@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from specviz import text_search
 from specviz.breakpoints import KINDS, Breakpoint, Watch, make_breakpoint, names_condition, parse_breakpoint
 from specviz.events import Drafted, Emitted, Round, Settings
 from specviz.stats import RunStats
-from specviz.text_search import WINDOW
+from specviz.text_search import FOR_ALL, FOR_EACH, PATIENCE, WINDOW
 from tests.test_tokens import NASTY, assert_safe
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run
 
@@ -348,6 +349,53 @@ def test_a_hostile_expression_is_given_up_and_says_so() -> None:
     split = [saying("a", "a"), *[saying("a" * 50)] * 4, saying("b")]
     assert words in said(f"text~{HOSTILE}", *split)
     assert time.monotonic() - begun < 5
+
+
+def test_a_scan_has_so_much_time_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every search takes 10 ms, none too long by itself: 30 of them are the budget, and each round brings little."""
+    spent = 0.0
+
+    def clock() -> float:
+        return spent
+
+    class Slow:
+        def finditer(self, text: str, start: int, timeout: float, **_: bool) -> list[object]:
+            nonlocal spent
+            assert 0 < timeout <= PATIENCE
+            spent += 0.01
+            return []
+
+    monkeypatch.setattr(text_search, "thread_time", clock)
+    seen = text_search.TextSeen("frog")
+    seen._pattern = Slow()
+    words = [list(seen.look(saying(f"t{index}"))) for index in range(3000)]
+    (told,) = [(index, sights) for index, sights in enumerate(words) if sights]
+    assert told[1][0].words == 'text ~ "frog" takes too long to search for and is left out from here on'
+    assert told[0] == 15, "two searches a round"
+    assert spent < FOR_ALL + 16 * FOR_EACH + 0.01
+
+
+def test_each_condition_and_each_scan_has_its_own_time() -> None:
+    split = [saying("a" * 60)] * 4 + [saying("b")] * 40
+    rounds = [replace(round, index=index) for index, round in enumerate(split, start=1)]
+    watching = watch(f"text~{HOSTILE}", "text~b")
+    for round in rounds:
+        watching.take(round)
+    assert any("takes too long" in words for index in watching.hits for words in watching.hit(index))
+    assert any('"b"' in words for words in watching.hit(44))
+    begun = time.monotonic()
+    watching.change(parse_breakpoint(text) for text in ("text~frog", f"text~{HOSTILE}"))
+    assert time.monotonic() - begun < 5
+    assert sum("takes too long" in words for index in watching.hits for words in watching.hit(index)) == 1
+
+
+def test_a_plain_expression_is_never_given_up() -> None:
+    rounds = make_run(100, 8, 2) * 30
+    for expression in ("frog", "(?i)the.{0,20}frog", "(\\w+) \\1"):
+        watching = watch(f"text~{expression}")
+        for round in rounds:
+            watching.take(round)
+        assert not any("takes too long" in words for index in watching.hits for words in watching.hit(index))
 
 
 @pytest.mark.parametrize("data", NASTY)

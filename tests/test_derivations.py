@@ -40,6 +40,12 @@ def test_a_wrong_formula_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not all(check.holds for derived in derivations(0.8, 4, 10.0) for check in derived.checks)
 
 
+@pytest.mark.parametrize("c", [10.0, math.inf])
+def test_the_speedup_is_checked_on_a_way_of_its_own(monkeypatch: pytest.MonkeyPatch, c: float) -> None:
+    monkeypatch.setattr("specviz.theory.expected_tokens", lambda alpha, k: 2.0)
+    assert not derivations(0.8, 4, c)[2].checks[0].holds
+
+
 def test_impossible_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="alpha"):
         derivations(1.5, 4, 10.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from specviz.estimates import agreement, batch_means_error, block_starts, interval, wilson
+from specviz.estimates import agreement, batch_means_error, block_starts, contradicts, interval, wilson
 
 
 @given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
@@ -85,3 +85,12 @@ def test_agreement_has_a_guard() -> None:
     assert agreement(3, 2.0, 0.25) == 2.0
     assert agreement(3, 3.0, 0.000999) is None
     assert agreement(0, 0.0, 0.0) is None
+
+
+def test_certain_chances_are_contradicted_by_any_other_outcome() -> None:
+    assert not contradicts(76, 76.0, 0.0)
+    assert contradicts(76, 0.0, 0.0)
+    assert contradicts(75, 76.0, 0.0)
+    assert not contradicts(0, 1e-9, 1e-9)
+    assert not contradicts(8, 4.0, 1.0), "z is 4, not beyond"
+    assert contradicts(81, 40.0, 100.0)

@@ -43,10 +43,10 @@ def test_edges() -> None:
     assert chi_square([0, 0], [0.5, 0.5]) is None
     alone = chi_square([7], [1.0])
     assert alone is not None
-    assert (alone.dof, alone.p_value, alone.total_variation) == (0, 1.0, 0.0)
+    assert (alone.dof, alone.p_value, alone.total_variation) == (0, None, 0.0)
     few = chi_square([1, 1], [0.5, 0.5])
     assert few is not None
-    assert (few.dof, few.p_value) == (0, 1.0), "two draws say nothing"
+    assert (few.dof, few.p_value) == (0, None), "two draws say nothing"
     assert total_variation([1, 0], [0, 1]) == 1.0
 
 
@@ -59,3 +59,21 @@ def test_p_values_are_uniform_and_the_noise_is_what_chance_makes() -> None:
     distances = [fit.total_variation for fit in fits if fit]
     assert fits[0] is not None
     assert np.mean(distances) == pytest.approx(fits[0].noise, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("draws", "probs", "exact"),
+    [
+        (1, [0.5, 0.5], 0.5),
+        (2, [0.5, 0.5], 0.25),
+        (1, [0.001] * 1000, 0.999),
+        (3, [1.0, 0.0], 0.0),
+        (2, [0.75, 0.25], 0.28125),
+    ],
+)
+def test_the_noise_is_exact_and_at_most_1(draws: int, probs: list[float], exact: float) -> None:
+    """Of two draws from (3/4, 1/4), the first id has share 0, 1/2, 1 with chances 1/16, 6/16, 9/16: 9/32 on average."""
+    counts = [draws, *[0] * (len(probs) - 1)]
+    fit = chi_square(counts, probs)
+    assert fit is not None
+    assert fit.noise == pytest.approx(exact, abs=1e-9)

@@ -88,6 +88,8 @@ def test_the_decoder_loads_no_screen() -> None:
         ("stats", "--help"),
         ("check", "--help"),
         ("stats", "bundled:demo"),
+        ("themes",),
+        ("export", "bundled:demo", "-o", "-", "--as", "md"),
         ("theory",),
         ("theory", "--plot"),
         ("theory", "--derive"),

@@ -86,7 +86,8 @@ def test_the_point_of_a_run() -> None:
     assert point.places[point.at].round == 2 and point.places[point.at].row == 3
     beyond = lab_point(stats.on_screen(), rounds[-1].settings, rounds, (1, 3))
     assert beyond is not None and beyond.at == 1, "an untested row: the tested one before it"
-    assert point.c is not None and point.tokens_ci is None, "no error under 16 rounds"
+    assert point.c is not None
+    assert point.at_k is not None and point.at_k.ci is None, "no error under 16 rounds"
 
 
 def test_a_run_without_rounds_has_no_point() -> None:
@@ -113,9 +114,32 @@ def test_an_interval_with_enough_rounds() -> None:
     rounds = make_run(40, 4, 3)
     stats = folded(make_header(), *rounds)
     point = lab_point(stats.on_screen(), rounds[-1].settings, rounds)
-    assert point is not None and point.tokens_ci is not None and point.tokens_per_round is not None
-    assert point.tokens_ci[0] < point.tokens_per_round < point.tokens_ci[1]
-    assert replace(point, tokens_per_round_se=None).tokens_ci is None
+    assert point is not None and point.at_k is not None and point.at_k.ci is not None
+    assert point.at_k.value == point.tokens_per_round and point.at_k.se == pytest.approx(point.tokens_per_round_se)
+    assert point.at_k.ci[0] < point.at_k.value < point.at_k.ci[1]
+    assert replace(point.at_k, se=None).ci is None
+
+
+def test_short_and_plain_rounds() -> None:
+    """K is 4; one round drafted 2 and two drafted nothing. Accepted 1 + 4 + 2 of 8 tested."""
+    set_to = Settings(k=4)
+    rounds = [
+        make_round(1, 0, "✓✗··", settings=set_to),
+        make_round(2, 2, "✓✓✓✓", settings=set_to),
+        make_round(3, 7, "", plain_reason="no_match", settings=set_to),
+        make_round(4, 8, "✓✓", settings=set_to),
+        make_round(5, 11, "", plain_reason="no_match", settings=set_to),
+    ]
+    rates = folded(make_header(), make_calibration(), *rounds).on_screen()
+    point = lab_point(rates, rounds[-1].settings, rounds)
+    assert point is not None and point.alpha == pytest.approx(7 / 8)
+    assert (point.drafts, point.plain_rounds, point.mixed, point.mean_k) == ({0: 2, 2: 1, 4: 2}, 2, True, 2.0)
+    formula = (2 * theory.expected_tokens(7 / 8, 4) + theory.expected_tokens(7 / 8, 2) + 2) / 5
+    assert point.formula_at_tested == pytest.approx(formula)
+    assert point.expected_histogram(7 / 8) == rates.expected_histogram
+    assert point.at_k is not None and point.at_k.value == 3.5, "2 and 5 tokens"
+    plain = lab_point(rates, replace(rounds[-1].settings, k=3), rounds)
+    assert plain is not None and plain.at_k is None
 
 
 def test_curves() -> None:

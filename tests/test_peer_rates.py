@@ -76,13 +76,21 @@ def test_a_prediction_is_averaged_over_the_real_lengths() -> None:
     assert rates.formula_at(None) is None
 
 
-def test_a_prediction_is_for_the_rounds_of_tokens_per_round() -> None:
-    """The rate over the segment, both K; its E[N] for the K of now."""
-    rates = fold([make_round("aaru"), make_round("a", settings=replace(BASE, k=1))]).on_screen()
-    assert rates.drafts == {1: 1}
-    peer = peer_rates(rates)[0]
-    assert peer.value == 3 / 5
-    assert peer.predicted == 1 + 3 / 5
+def test_rates_and_predictions_of_the_rounds_since_k_changed() -> None:
+    """Two rounds at K 4, then two at K 1: 1 of 2 drafts, 3 tokens, and E[N](1/2, 1) = 1.5."""
+    one = replace(BASE, k=1)
+    stats = fold([make_round("aaru"), make_round("aaaa"), make_round("a", settings=one), make_round("r", settings=one)])
+    peers = by_name(peer_rates(stats.since_k()))
+    assert {name: (peer.value, peer.predicted) for name, peer in peers.items()} == {
+        "vLLM draft acceptance rate": (1 / 2, 1.5),
+        "vLLM mean acceptance length": (1.5, None),
+        "SGLang spec_accept_rate": (1 / 2, 1.5),
+        "SGLang spec_accept_length": (3 / 2, None),
+        "llama.cpp draft acceptance": (1 / 2, 1.5),
+        "llama.cpp mean acceptance length": (1.5, None),
+        "LM Studio accepted / predicted": (1 / 3, pytest.approx(4 / 3)),
+        "EAGLE τ": (3 / 2, None),
+    }
 
 
 def test_lengths_predict_nothing() -> None:
@@ -107,9 +115,9 @@ def test_a_run_that_ends_in_its_only_draft_predicts_nothing() -> None:
 
 
 def test_the_small_trace() -> None:
-    rates = folded(read(SMALL)).on_screen()
+    rates = folded(read(SMALL)).since_k()
     assert [peer.value for peer in peer_rates(rates)] == pytest.approx(
-        [8 / 15, 2.6, 8 / 15, 2.6, 8 / 15, 2.6, 8 / 13, 13 / 6]
+        [8 / 15, 2.6, 8 / 15, 2.4, 8 / 15, 2.6, 8 / 12, 2.4]
     )
     assert peer_rates(rates)[0].predicted == pytest.approx(1 + 8 / 15 + 64 / 225 + 512 / 3375)
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from specviz.recorder import Recorder
 from specviz.replay import TraceSource, read_trace
 from specviz.source import Source
 from specviz.trace import dump
-from tests.recordings import header, run
+from tests.recordings import header, round_, run
 
 REQUEST = RunRequest("", 0, Settings())
 
@@ -86,6 +87,31 @@ def test_stopped_means_no_further_event_and_no_end(tmp_path: Path) -> None:
     calls = count()
     events = list(source.run(REQUEST, Settings, lambda: next(calls) >= 4))
     assert [type(event) for event in events] == [type(header()), Calibration, Ready, Round]
+
+
+def test_the_request_chooses_among_several_recordings(tmp_path: Path) -> None:
+    first = recorded(tmp_path / "first.jsonl", run())
+    second = recorded(tmp_path / "second.jsonl", [header(), round_(1), End("end_of_text")])
+    source = TraceSource(first, second)
+    told: list[Event] = []
+    source.open(told.append)
+    assert source.names == (str(first), str(second))
+    one, two = (list(source.run(replace(REQUEST, recording=n), Settings, lambda: False)) for n in (0, 1))
+    assert one == replayed(opened(first)[0])
+    assert two == [header(), Ready(), round_(1), End("end_of_text")]
+    assert replayed(source) == one, "the first, where nothing is said"
+    assert told == []
+
+
+def test_all_recordings_are_checked_before_one_is_shown(tmp_path: Path) -> None:
+    good, bad = recorded(tmp_path / "good.jsonl", run()), tmp_path / "bad.jsonl"
+    bad.write_text("x")
+    with pytest.raises(SpecvizError, match=r"bad\.jsonl, line 1"):
+        TraceSource(good, bad).open(lambda event: None)
+    good.write_bytes(good.read_bytes()[:-100])
+    told: list[Event] = []
+    TraceSource(good, recorded(tmp_path / "whole.jsonl", run())).open(told.append)
+    assert [type(event) for event in told] == [Notice]
 
 
 def test_what_is_no_trace_is_refused_on_opening(tmp_path: Path) -> None:

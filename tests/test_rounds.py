@@ -13,6 +13,7 @@ from specviz import recorder, replay, rounds
 from specviz.config import RunRequest
 from specviz.errors import SpecvizError
 from specviz.events import End, Event, Header, Notice, Progress, Ready, Round, Settings
+from specviz.quick import quick_round
 from specviz.recorder import Recorder, Unrecorded
 from specviz.replay import TraceSource, last_index
 from specviz.rounds import Rounds
@@ -171,10 +172,45 @@ def test_of_a_long_recording_the_end_tells_how_long_it_is(soon: None, tmp_path: 
     run = long_run(40)
     recorded(tmp_path / "run.jsonl", run)
     source, told = opened(tmp_path / "run.jsonl")
-    assert told == [Progress("recording", 0, 40, "rounds")]
-    assert source.rounds == 40
-    assert events(source) == [header(), Ready(), *map(bared, run), End("user")]
+    assert told == [] and source.rounds == 40
+    progress = Progress("recording", 0, 40, "rounds")
+    assert events(source) == [progress, header(), Ready(), *map(bared, run), End("user")]
     assert last_index(tmp_path / "none.jsonl") == 0
+
+
+def test_each_of_several_recordings_says_how_long_it_is_and_has_its_own_way_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+    short, long = long_run(2), long_run(40)
+    recorded(tmp_path / "short.jsonl", short)
+    recorded(tmp_path / "long.jsonl", long)
+    source = TraceSource(tmp_path / "short.jsonl", tmp_path / "long.jsonl", bare=True)
+    told: list[Event] = []
+    source.open(told.append)
+    assert told == []
+    first, second = (list(source.run(replace(REQUEST, recording=n), Settings, lambda: False)) for n in (0, 1))
+    assert first == [header(), Ready(), *map(bared, short), End("user")]
+    assert second == [
+        Progress("recording", 0, 40, "rounds"),
+        header(),
+        Ready(),
+        *map(bared, long),
+        End("user"),
+    ]
+    assert source.lines is not None and source.lines.round(39) == long[39]
+    events(source)
+    assert source.lines.round(1) == short[1] and len(source.lines) == 2
+
+
+def test_rounds_without_inspection_are_read_fast_too(tmp_path: Path) -> None:
+    lean = replace(
+        drafted("accepted"), entropy_p=None, entropy_q=None, rank_p=None, rank_q=None, p_top=(), q_top=(), raw=None
+    )
+    last = replace(emitted("bonus"), rank_p=None, entropy_p=None, p_top=())
+    run = round_(1, ("accepted",), drafted=(lean,), emitted=(replace(last, origin="accepted"), last))
+    line = (dump(run) or "").encode()
+    assert quick_round(line) == run and quick_round(line, bare=True) == bared(run)
 
 
 def test_a_bad_line_far_behind_is_refused_with_its_number_when_it_is_met(soon: None, tmp_path: Path) -> None:
@@ -188,7 +224,7 @@ def test_a_bad_line_far_behind_is_refused_with_its_number_when_it_is_met(soon: N
     with pytest.raises(SpecvizError, match=r"run\.jsonl, line 31: last_u must be a number from 0 to 1"):
         met.extend(iter(source.run(REQUEST, Settings, lambda: False)))
     steps = iter(source.run(REQUEST, Settings, lambda: False))
-    assert [type(next(steps)) for _ in range(31)] == [Header, Ready, *[Round] * 29]
+    assert [type(next(steps)) for _ in range(32)] == [Progress, Header, Ready, *[Round] * 29]
 
 
 def test_what_stands_behind_the_end_of_a_long_recording_is_refused(soon: None, tmp_path: Path) -> None:
@@ -204,7 +240,7 @@ def test_a_cut_end_far_behind_is_told_when_it_is_met(soon: None, tmp_path: Path)
     recorded(path, long_run(40))
     path.write_bytes(path.read_bytes()[:-2000])
     source, told = opened(path)
-    assert [type(event) for event in told] == [Progress]
+    assert told == []
     *_, notice, end = events(source)
     assert isinstance(notice, Notice) and "incomplete" in notice.message
     assert end == End("user", "the recording stops here")

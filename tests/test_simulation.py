@@ -35,6 +35,7 @@ def test_the_defaults_keep_what_is_promised(seed: int) -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_the_distribution_is_kept_or_broken(name: str, seed: int) -> None:
     fit = simulated(DEFAULT, RULES[name], k=4, rounds=10_000, seed=seed).fit
+    assert fit.p_value is not None
     if RULES[name].keeps:
         assert fit.p_value > 1e-3
     else:
@@ -81,7 +82,7 @@ def test_varying_difficulty_puts_the_formula_above() -> None:
     run = simulated(DEFAULT, RULES["exact"], k=4, rounds=10_000, varying=True)
     out = run.outcome
     assert run.formula_off is not None and run.formula_off > 4
-    assert run.fit.p_value > 1e-3, "and the text is still p"
+    assert run.fit.p_value is not None and run.fit.p_value > 1e-3, "and the text is still p"
     hard = overlap(DEFAULT.p, DEFAULT.given)
     assert out.mean_tokens == pytest.approx((5 + expected_tokens(hard, 4)) / 2)
 
@@ -114,9 +115,22 @@ def test_edges() -> None:
 
 
 def test_a_draft_temperature_moves_acceptance_and_not_the_text() -> None:
-    rows = {row.temperature: row.run for row in at_temperatures(DEFAULT, k=4)}
+    rows = {row.temperature: row.run for row in at_temperatures(DEFAULT, k=4, rounds=10_000)}
     alone = rows[1.0].outcome.alpha_overlap
     assert alone == pytest.approx(overlap(DEFAULT.p, DEFAULT.q))
     assert rows[0.25].outcome.alpha_overlap != pytest.approx(alone, abs=0.1)
-    assert all(run.fit.p_value > 1e-3 for run in rows.values())
+    assert all(run.fit.p_value is not None and run.fit.p_value > 1e-3 for run in rows.values())
     assert all(run.exact_distance < 1e-12 for run in rows.values())
+
+
+def test_other_draft_temperatures_take_the_rounds_asked_for_and_tell_of_them() -> None:
+    told: list[int] = []
+    rows = at_temperatures(DEFAULT, k=2, rounds=300, progress=told.append)
+    assert [row.run.outcome.rounds for row in rows] == [300] * 6
+    assert sum(told) == 1800
+
+
+def test_nothing_to_test_has_no_p() -> None:
+    run = simulated(toy_pair(np.array([1.0]), np.array([1.0])), RULES["exact"], k=1, rounds=3)
+    assert run.as_json()["chi_square"] == {"statistic": 0.0, "dof": 0, "p_value": None}
+    assert "0 degrees of freedom" in run.chi_square_words and "nothing to test" in run.chi_square_words

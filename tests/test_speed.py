@@ -89,11 +89,11 @@ def test_the_model_decides_where_nothing_was_measured() -> None:
     assert view.slower
 
 
-def test_a_run_without_drafts_is_as_fast_as_the_target_alone() -> None:
+def test_a_run_without_drafts_has_no_measured_cost_to_compare_with_itself() -> None:
     none = replace(BASE, k=0)
-    bare = Timing(draft_ms=0.0, verify_ms=10.0, decide_ms=0.0, inspect_ms=0.0, total_ms=10.0)
-    view = speed_view(fold([make_round("", settings=none, timing=bare)], Calibration(10.0, 2.0, 8)))
-    assert (view.k, view.measured_cost, view.slower) == (0, 1.0, False)
+    slow = Timing(draft_ms=0.0, verify_ms=12.0, decide_ms=1.0, inspect_ms=0.0, total_ms=13.0)
+    view = speed_view(fold([make_round("", settings=none, timing=slow)], Calibration(10.0, 2.0, 8)))
+    assert (view.k, view.measured_cost, view.slower) == (0, None, False)
 
 
 def test_a_free_draft_has_no_cost_ratio_and_no_curve() -> None:

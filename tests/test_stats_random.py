@@ -123,7 +123,9 @@ def naive(rounds: list[Round], spans: list[Round]) -> dict[str, Any]:
         "per_position": [at_position(i) for i in positions],
         "verify_ms": median([r.timing.verify_ms for r in rounds]) if rounds else None,
         "tokens_per_s": 1000 * sum(len(r.emitted) for r in rounds) / total if total else None,
-        "speedup_measured_cost": 10 * sum(len(r.emitted) for r in uncut) / spent if spent else None,
+        "speedup_measured_cost": 10 * sum(len(r.emitted) for r in uncut) / spent
+        if spent and any(r.k for r in uncut)
+        else None,
     }
 
 

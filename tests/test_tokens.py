@@ -135,6 +135,8 @@ def test_clip_says_how_long_a_very_long_token_is() -> None:
     assert clip("shorter", 5) == "shor…"
     assert clip("shorter", 5, ascii=True) == "shor~"
     assert "128" in clip(visible(b" " * 128), 12)
+    assert clip("a" * 256, 12, count=False) == "a" * 11 + "…"
+    assert clip("a" * 256, 12, count=False, ascii=True) == "a" * 11 + "~"
 
 
 def test_clip_never_cuts_inside_a_character() -> None:

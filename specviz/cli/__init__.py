@@ -9,19 +9,24 @@ from typing import Any
 import click
 
 from specviz import __version__
+from specviz.bench_plan import MODEL, Contender
 from specviz.cli import maths
 from specviz.cli.bench import BENCH_OPTIONS
 from specviz.cli.console import forgiving_streams, plain_words, say, unicode_screen
-from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Whole, options, run_options
+from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Real, Whole, options, run_options
 from specviz.config import RunRequest
 from specviz.errors import SpecvizError
 from specviz.events import Settings
 from specviz.tokens import safe_terminal_text
 
-EPILOG = "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file that cannot be used; 130/143 by signal."
+EPILOG = (
+    "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file that cannot be used; "
+    "3 a self-check failed; 130/143 by signal."
+)
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", "--min-p")
 """Score processors of other programs: refused by name, never dropped silently."""
+EXPORTS = ("html", "md", "csv", "cast", "svg", "png", "gif")
 NO_RECORD = [click.option("--no-record", is_flag=True, help="Do not keep this run among the last 20.")]
 
 
@@ -62,7 +67,8 @@ def specviz(ctx: click.Context, /, **given: Any) -> int:
     from specviz.cli.app import live
 
     run = run_options(given, one_prompt=False)
-    return live(run, _display(given), given["record"], given["no_record"], piped=given["prompt_file"] == "-")
+    display = _display(given, paced=not given["present"] or _given(ctx, "pace"))
+    return live(run, display, given["record"], given["no_record"], piped=given["prompt_file"] == "-")
 
 
 @specviz.command()
@@ -90,7 +96,15 @@ def check(**given: Any) -> int:
 
 @specviz.command()
 @options(BENCH_OPTIONS)
-def bench(ks: tuple[int, ...], repeats: int, prompts_file: str | None, as_json: bool, **given: Any) -> int:
+def bench(
+    contenders: tuple[Contender, ...],
+    ks: tuple[int, ...],
+    repeats: int,
+    prompts_file: str | None,
+    as_json: bool,
+    baseline: str | None,
+    **given: Any,
+) -> int:
     """Measure plain and speculative decoding beside what is predicted.
 
     Half of the prompts predict, the other half is measured; one prompt does both. Without prompts: the 20 that come
@@ -100,23 +114,29 @@ def bench(ks: tuple[int, ...], repeats: int, prompts_file: str | None, as_json: 
     from specviz.cli.bench import with_prompts
 
     one = bool(given["prompts"]) or given["prompt_file"] is not None
-    chosen = run_options({**given, "k": max(ks)}, one_prompt=True)
-    return measure(with_prompts(chosen, prompts_file, given=one), ks, repeats, as_json)
+    first = MODEL if MODEL in contenders else contenders[0]
+    chosen = run_options({**given, "k": max(ks), "drafter": first.drafter}, one_prompt=True)
+    return measure(with_prompts(chosen, prompts_file, given=one), contenders, ks, repeats, as_json, baseline)
 
 
 @specviz.command()
-@click.argument("trace")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @click.option("--at", type=Whole(1), metavar="N", help="Open on round N instead of the last.")
+@click.option("--loop", is_flag=True, help="Play, and start anew at the end.")
 @options(DISPLAY_OPTIONS)
 @click.pass_context
-def replay(ctx: click.Context, /, trace: str, at: int | None, **given: Any) -> int:
-    """The app on a recorded run: a file, or bundled:demo.
+def replay(ctx: click.Context, /, traces: tuple[str, ...], at: int | None, loop: bool, **given: Any) -> int:
+    """The app on recorded runs: files, or bundled:demo.
 
-    Opens paused on the last round; --pace plays from the first.
+    Opens paused on the last round, a presentation before the first; --pace and --break play from the first. Several
+    runs stand behind the digits 1 to 9.
     """
-    from specviz.cli.app import replay as replay_trace
+    from specviz.cli.app import replay as replay_traces
 
-    return replay_trace(trace, _display(given, at=at, paced=_given(ctx, "pace")))
+    if len(traces) > 9:
+        raise click.UsageError(f"{len(traces)} traces were given; there are nine digits to choose by.")
+    paced = _given(ctx, "pace") or loop or bool(given["breakpoints"])
+    return replay_traces(traces, _display(given, at=at, paced=paced, loop=loop))
 
 
 @specviz.command()
@@ -129,6 +149,35 @@ def stats(traces: tuple[str, ...], as_json: bool) -> int:
     return compare(traces, as_json)
 
 
+@specviz.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def themes(as_json: bool) -> int:
+    """All themes and their files, and what is wrong with those left out."""
+    from specviz.cli.themes import themes as list_themes
+
+    return list_themes(as_json)
+
+
+@specviz.command()
+@click.argument("trace")
+@click.option("-o", "--output", metavar="FILE", help="Where to write; - is standard output.  [default: here]")
+@click.option("--as", "form", type=click.Choice(EXPORTS), help="The format.  [default: FILE's ending, else html]")
+@click.option("--theme", metavar="NAME", help="Colours of a theme, by name.")
+@click.option("--pace", type=Real(0.05, 3600), help="Of cast and gif: seconds a round stays.  [default: 1]")
+@click.option("--size", metavar="COLSxROWS", help="Of cast and gif.  [default: 100x30]")
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+def export(trace: str, output: str | None, form: str | None, size: str | None, force: bool, **given: Any) -> int:
+    """A recorded run as a page, a picture, a table or a film."""
+    from specviz.cli.export import Look, parse_size
+    from specviz.cli.export import export as write
+
+    try:
+        cells = parse_size(size) if size is not None else None
+    except ValueError as error:
+        raise click.UsageError(f"--size: {error}") from None
+    return write(trace, output, form, Look(given["theme"], given["pace"], cells), overwrite=force)
+
+
 maths.add_to(specviz)
 
 
@@ -136,7 +185,7 @@ def _given(ctx: click.Context, name: str) -> bool:
     return ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
-def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True) -> Any:
+def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True, loop: bool = False) -> Any:
     from specviz.ui.options import AppOptions
 
     return AppOptions(
@@ -146,6 +195,9 @@ def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True
         at=at,
         breakpoints=given["breakpoints"],
         theme=given["theme"],
+        loop=loop,
+        present=given["present"],
+        title=given["title"],
         ascii=given["ascii"] or not unicode_screen(),
     )
 

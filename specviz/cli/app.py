@@ -3,21 +3,21 @@
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, TextIO
 
 from specviz.cli.console import say, show
 from specviz.cli.live import DeferredSource
-from specviz.config import RunOptions, RunRequest
+from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunRequest
 from specviz.errors import SpecvizError
 from specviz.recorder import Recorder, Unrecorded
 from specviz.replay import TraceSource
 from specviz.runs_folder import new_run_path
 from specviz.source import Source
 from specviz.tokens import safe_terminal_text
-from specviz.ui.options import AppOptions, Recording
+from specviz.ui.options import LAST_ROUND, AppOptions, Recording
 
 SWITCH_INTERVAL = 1e-4
 """Seconds a thread may keep the interpreter from another. Every torch call gives it up and wants it back at once; with
@@ -64,6 +64,7 @@ def live(options: RunOptions, display: AppOptions, record: Path | None, no_recor
     if piped:
         keys_from_the_terminal()
     require_terminal("specviz run", prompt_could_be_piped=True)
+    options = with_every_drafter(options)
     request = RunRequest(options.prompts[0][1], options.seed, options.settings)
     recorders = _recorders(record, no_record, overwrite=options.pair.force)
     display = replace(
@@ -77,13 +78,29 @@ def live(options: RunOptions, display: AppOptions, record: Path | None, no_recor
     return _show(DeferredSource(options), display)
 
 
-def replay(trace: str, display: AppOptions) -> int:
-    """Run the app on a recorded run."""
-    require_terminal(f"specviz stats {trace}")
-    source = TraceSource(trace, bare=True)
+def with_every_drafter(options: RunOptions) -> RunOptions:
+    """``options`` with the bundled draft beside the bundled target, so that there is a model to switch to."""
+    if options.pair.draft is not None or options.pair.target != BUNDLED_TARGET:
+        return options
+    return replace(options, pair=replace(options.pair, draft=BUNDLED_DRAFT))
+
+
+def replay(traces: Sequence[str], display: AppOptions) -> int:
+    """Run the app on recorded runs, all of which are looked over first: the digits choose among several."""
+    require_terminal(f"specviz stats {' '.join(traces)}")
+    source = TraceSource(*traces, bare=True)
     source.open(lambda _event: None)
-    at = source.rounds if display.at is None and display.paused else display.at
-    return _show(source, replace(display, live=False, trace=Path(trace), recorded=lambda: source.lines, at=at))
+    at = LAST_ROUND if display.at is None and display.paused and not display.present else display.at
+    paths = tuple(map(Path, traces))
+    display = replace(
+        display,
+        live=False,
+        trace=paths[0],
+        recordings=paths if len(paths) > 1 else (),
+        recorded=lambda: source.lines,
+        at=at,
+    )
+    return _show(source, display)
 
 
 def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Callable[[], Recording]:

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specviz.bench_plan import Plan
+from specviz.bench_baseline import baseline_rows, summarise_baseline
+from specviz.bench_duels import Fought, duels
+from specviz.bench_plan import Contender, Plan
+from specviz.cli.bench_baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
 from specviz.cli.console import colours, say, show
 from specviz.cli.live import locator
 from specviz.cli.parameters import RUN_OPTIONS, Whole
-from specviz.config import MAX_COUNT, MAX_K, RunOptions
+from specviz.config import DRAFTERS, MAX_COUNT, MAX_K, RunOptions
 from specviz.events import Event, Notice, Progress
 from specviz.tokens import safe_terminal_text
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from specviz.bench_report import Sample
     from specviz.decoder.bench import Bench
 
+CONTENDER = re.compile(rf"({'|'.join(DRAFTERS)})|layers:([1-9]\d{{0,3}})")
 LIST = re.compile(r"\d{1,9}(\.\.\d{1,9})?(,\d{1,9}(\.\.\d{1,9})?)*")
 ESCAPE = re.compile(r"\\([nt\\])")
 ESCAPED = {"n": "\n", "t": "\t", "\\": "\\"}
@@ -43,13 +47,31 @@ class Wholes(click.ParamType[Any]):
             return value
         if LIST.fullmatch(str(value)):
             spans = [[int(end) for end in part.split("..")] for part in str(value).split(",")]
-            if all(self.least <= span[0] <= span[-1] <= self.most for span in spans):
+            if all(self.least <= end <= self.most for span in spans for end in span):
+                for span in spans:
+                    if span[0] > span[-1]:
+                        self.fail(f"{span[0]}..{span[-1]} descends: write {span[-1]}..{span[0]}.", param, ctx)
                 return tuple(sorted({n for span in spans for n in range(span[0], span[-1] + 1)}))
         self.fail(
             f"{value!r} is no list (1,2,4) or range (1..8) of whole numbers from {self.least} to {self.most}.",
             param,
             ctx,
         )
+
+
+class Contenders(click.ParamType[Any]):
+    """Drafters as a list, each once: ``model,ngram,layers,layers:2``."""
+
+    name = "drafters"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Contender, ...]:
+        if isinstance(value, tuple):
+            return value
+        found = [CONTENDER.fullmatch(name) for name in str(value).split(",")]
+        contenders = [Contender(one[1] or "layers", int(one[2]) if one[2] else None) for one in found if one]
+        if len(contenders) < len(found):
+            self.fail(f"{value!r} is no list of {', '.join(DRAFTERS)} or layers:N, such as model,layers:2.", param, ctx)
+        return tuple(dict.fromkeys(contenders))
 
 
 def but(options: list[Any], *names: str) -> list[Any]:
@@ -66,13 +88,28 @@ BENCH_OPTIONS = [
     click.option(
         "--k", "ks", type=Wholes(1, MAX_K), default="1,2,4,8", show_default=True, help="List (1,2,4) or range (1..8)."
     ),
+    click.option(
+        "--drafter",
+        "contenders",
+        type=Contenders(),
+        default="model",
+        show_default=True,
+        help="List of model, ngram, layers and layers:N, compared side by side.",
+    ),
     click.option("--repeats", type=Whole(1, 1000), default=5, show_default=True, help="How often all is measured."),
-    click.option("--prompts", "prompts_file", metavar="FILE", help="A prompt a line, \\n for a line break."),
+    click.option(
+        "--prompts", "prompts_file", metavar="FILE", help="A prompt a line, \\n for a line break; - is standard input."
+    ),
     click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the tables."),
     click.option(
         "--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, show_default=True, help="Tokens of each run."
     ),
-    *but(RUN_OPTIONS, "k", "max_new_tokens", "record"),
+    click.option(
+        "--baseline",
+        type=click.Choice(ENGINES),
+        help="Also in turns with another engine at the same K: hf, assisted generation of transformers.",
+    ),
+    *but(RUN_OPTIONS, "k", "drafter", "max_new_tokens", "record"),
 ]
 
 
@@ -101,23 +138,40 @@ def with_prompts(options: RunOptions, file: str | None, *, given: bool) -> RunOp
 def _prompts_file(file: str | None) -> str:
     if file is None:
         return files("specviz.bundled").joinpath("prompts.txt").read_text("utf-8")
+    if file == "-" and sys.stdin and sys.stdin.isatty():
+        say("Type the prompts, one a line, and end them with ctrl+D on a line of its own.")
     try:
-        return Path(file).read_bytes().decode("utf-8")
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return data.decode("utf-8").removeprefix("\ufeff")
     except OSError as error:
         raise click.UsageError(f"--prompts {file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:
         raise click.UsageError(f"--prompts {file} is not UTF-8 text (byte {error.start}).") from None
 
 
-def bench(options: RunOptions, ks: tuple[int, ...], repeats: int, as_json: bool) -> int:
+def bench(
+    options: RunOptions,
+    contenders: tuple[Contender, ...],
+    ks: tuple[int, ...],
+    repeats: int,
+    as_json: bool,
+    baseline: str | None = None,
+) -> int:
     """Measure and print; the process's exit code. An interruption ends with the repeats that are complete."""
-    plan = Plan(len(options.prompts), ks, repeats, calibrated=options.calibrate > 0)
-    source = _opened(options)
+    if baseline:
+        refuse_unfair(options, [contender.drafter for contender in contenders])
+    source = _opened(options, contenders)
+    plan = Plan(len(options.prompts), ks, repeats, options.calibrate > 0, source.contenders)
     config = source.describe()
     samples: list[Sample] = []
+    fought: list[Fought] = []
     code = 0
     try:
         _measure(source, plan, options.seed, samples)
+        if baseline:
+            to_fight = duels(plan.measuring, ks, repeats, options.seed)
+            with _progress(len(to_fight), "baseline") as step:
+                measure_baseline(source, options, to_fight, fought, step)
     except KeyboardInterrupt:
         code = 130
     from specviz.bench_report import report
@@ -128,16 +182,22 @@ def bench(options: RunOptions, ks: tuple[int, ...], repeats: int, as_json: bool)
         say(f"Stopped: {done.repeats} of {repeats} repeats complete{'.' if done.repeats else ', nothing to show.'}")
     if not done.repeats:
         return code
+    rows = baseline_rows(fought)
     if as_json:
-        show(json.dumps(summarise_bench(done, config), allow_nan=False))
+        summary = summarise_bench(done, config)
+        if baseline:
+            summary["baseline"] = summarise_baseline(rows, baseline, config["versions"]["transformers"])
+        show(json.dumps(summary, allow_nan=False))
     else:
         from specviz.cli.bench_table import print_report
 
         print_report(done, config)
+        if rows:
+            print_baseline(rows, config)
     return code
 
 
-def _opened(options: RunOptions) -> "Bench":
+def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
     from specviz.cli.run import Loading
 
     loading = Loading()
@@ -153,7 +213,7 @@ def _opened(options: RunOptions) -> "Bench":
     tell(Progress("import"))
     from specviz.decoder.bench import Bench
 
-    source = Bench(options, places)
+    source = Bench(options, places, contenders)
     source.open(tell)
     return source
 
@@ -171,7 +231,7 @@ def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]") ->
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
+def _progress(total: int, measuring: str = "measuring") -> Iterator[Callable[[], None]]:
     """A bar on stderr if that is a terminal, with the time left; the function that says that one more task is done.
 
     It is drawn between tasks only: nothing else runs while one is measured.
@@ -194,7 +254,7 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
     task = bar.add_task("warm-up", total=total)
 
     def step() -> None:
-        bar.update(task, advance=1, description="measuring", refresh=True)
+        bar.update(task, advance=1, description=measuring, refresh=True)
 
     with bar:
         bar.refresh()

@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from specviz.bench_plan import MODEL
 from specviz.bench_report import BenchReport, Measurement, Prediction, Row, Spread
 from specviz.cli.console import colours, plain_words, speaks_unicode
+from specviz.tally import chance_name
 from specviz.tokens import safe_terminal_text
 
 DASH = "–"
@@ -19,7 +21,7 @@ PLAIN_BOX = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)
 ROOMY = 100
 """Columns of the terminal from which cells stand further apart."""
 NUMBERS: list[tuple[str, Callable[[Measurement], Spread | None], bool]] = [
-    ("tokens/s", lambda m: m.tokens_per_s, False),
+    ("tokens/s", lambda m: m.decoding_tokens_per_s, False),
     ("draft\nms/step", lambda m: m.draft_step_ms, False),
     ("verify\nms", lambda m: m.verify_ms, False),
     ("decide\nms", lambda m: m.decide_ms, False),
@@ -28,6 +30,8 @@ NUMBERS: list[tuple[str, Callable[[Measurement], Spread | None], bool]] = [
     ("tokens\n/round", lambda m: m.tokens_per_round, False),
 ]
 """(title, number, whether it is a rate)."""
+POSITIONS = 4
+"""Draft positions shown of each drafter; twice as many where there is room."""
 SPEEDUPS = ("K", "speedup\nmeasured", "by the\nmodel", "\noff", "measured\ncost", "\noff")
 FACTORS = {
     "acceptance": "α",
@@ -53,13 +57,28 @@ def print_report(report: BenchReport, config: Mapping[str, Any]) -> None:
     for line in heading(report, config):
         console.print(_text(line))
     console.print()
-    _print(console, ["", *(title for title, _, _ in NUMBERS)], measured_rows(report))
+    chance = chance_name(config["rule"])
+    titles = (title.replace("overlap", chance) for title, _, _ in NUMBERS)
+    _print(console, ["", *titles], measured_rows(report))
+    if report.plan.contenders != (MODEL,):
+        positions = min(report.plan.ks[-1], POSITIONS * (2 if console.width >= ROOMY else 1))
+        console.print(_text("The drafters side by side; α i: accepted / tested at draft position i."))
+        _print(console, drafter_titles(positions), drafter_rows(report, positions))
     _print(console, [*SPEEDUPS, "why, where more than 15 % off"], speedup_rows(report), words_last=True)
     if rows := factor_rows(report):
         console.print(_text("Predicted / measured, and the factors of that:"))
         _print(console, ["", "all", *FACTORS.values()], rows)
         console.print(_text(FACTORS_IN_WORDS))
     for line in notes(report):
+        console.print(_text(line))
+
+
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]) -> None:
+    """A table of figures, and ``lines`` below it."""
+    console = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
+    console.print()
+    _print(console, titles, rows)
+    for line in lines:
         console.print(_text(line))
 
 
@@ -76,24 +95,31 @@ def heading(report: BenchReport, config: Mapping[str, Any]) -> list[str]:
         if plan.same_prompt
         else f"Predicted from {_numbered(plan.predicting)}, measured on {_numbered(plan.measuring)}."
     )
-    steps = (
-        ("T_p", report.target_step_ms, " ms"),
-        ("T_q", report.draft_step_ms, " ms"),
-        ("c", report.c, ""),
-    )
+    drafters = [str(config["draft"] if each == MODEL else each) for each in plan.contenders]
     return [
         safe_terminal_text(
-            f"{config['draft']} > {config['target']} · {where} · T {config['temperature']:.2f} · {seeds}"
+            f"{', '.join(drafters)} > {config['target']} · {where} · T {config['temperature']:.2f} · {seeds}"
         ),
         f"{' × '.join(size)}, in turns. {use}",
-        " · ".join(f"{name} {_inline(value, unit)}" for name, value, unit in steps),
+        " · ".join(calibrated(report)),
     ]
+
+
+def calibrated(report: BenchReport) -> list[str]:
+    """T_p, and T_q and c of each drafter."""
+    steps = [f"T_p {_inline(report.target_step_ms, ' ms')}"]
+    if len(report.steps) == 1:
+        return [*steps, f"T_q {_inline(report.draft_step_ms, ' ms')}", f"c {_inline(report.c, '')}"]
+    drafting = [each for each in report.steps if each.draft_step_ms]
+    return [*steps, *(f"T_q {each.contender} {_inline(each.draft_step_ms, ' ms')}" for each in drafting)]
 
 
 def measured_rows(report: BenchReport) -> list[list[str]]:
     """A row a configuration: its name, then the cells of NUMBERS."""
     named = [("target", report.target), ("draft", report.draft)]
-    named += [(f"K {row.k}", row.second) for row in report.rows]
+    if MODEL not in report.plan.contenders:
+        named.pop()
+    named += [(_two_lines(report, row), row.second) for row in report.rows]
     columns = [[name for name, _ in named]]
     for _, pick, is_rate in NUMBERS:
         values = [pick(measured) for _, measured in named]
@@ -101,11 +127,40 @@ def measured_rows(report: BenchReport) -> list[list[str]]:
     return [list(cells) for cells in zip(*columns, strict=True)]
 
 
+def drafter_titles(positions: int) -> list[str]:
+    alphas = (f"α {i}" for i in range(1, positions + 1))
+    return ["", *alphas, "tokens\n/round", "draft\nms/step", "c", "plain\nrounds", "speedup"]
+
+
+def drafter_rows(report: BenchReport, positions: int) -> list[list[str]]:
+    """A row a drafter and K, medians: α tested at the first ``positions`` draft positions, tokens/round, the time of a
+    drafted token, c, how many rounds had no draft, the measured speedup."""
+    costs = {each.contender: each.c for each in report.steps}
+    return [
+        [
+            _named(report, row),
+            *(_median(rate, 2).removeprefix("0") for rate in [*row.positions, *[None] * positions][:positions]),
+            _median(row.second.tokens_per_round, 2),
+            _median(row.second.draft_step_ms, 3),
+            _median(costs[row.contender], 2),
+            f"{row.plain_rounds}/{row.rounds}",
+            _median(row.speedup, 2),
+        ]
+        for row in report.rows
+    ]
+
+
 def speedup_rows(report: BenchReport) -> list[list[str]]:
     """A row a K: K, measured, by the model, how far off, by measured cost, how far off, why."""
     measured = stacked([row.speedup for row in report.rows], quartiles=report.repeats > 1)
     return [
-        [str(row.k), cell, *_predicted(row.model), *_predicted(row.measured_cost), _why(row)]
+        [
+            _two_lines(report, row).removeprefix("K "),
+            cell,
+            *_predicted(row.model),
+            *_predicted(row.measured_cost),
+            _why(row),
+        ]
         for row, cell in zip(report.rows, measured, strict=True)
     ]
 
@@ -113,7 +168,7 @@ def speedup_rows(report: BenchReport) -> list[list[str]]:
 def factor_rows(report: BenchReport) -> list[list[str]]:
     """A row a prediction that is off by more than 15 %: which, predicted / measured, and the factors of that."""
     return [
-        [f"K {row.k} {name}", *(f"{value:.2f}" for value in (judged.off, *(f.value for f in judged.factors)))]
+        [f"{_named(report, row)} {name}", f"{judged.off:.2f}", *(f"{factor.value:.2f}" for factor in judged.factors)]
         for row in report.rows
         for name, judged in _predictions(row)
         if judged and judged.why and judged.off is not None
@@ -125,18 +180,22 @@ def notes(report: BenchReport) -> list[str]:
     lines = []
     if (best := report.fastest) and best.speedup:
         verdict = "Slower than the target alone at every K; the least so" if best.slower else "Fastest"
-        lines.append(f"{verdict}: K {best.k}, {best.speedup.median:.2f} × the target alone.")
+        lines.append(f"{verdict}: {_named(report, best)}, {best.speedup.median:.2f} × the target alone.")
     if report.repeats > 1:
         lines.append("Every number is the median of the repeats, with its quartiles below.")
     lines.append("off: predicted against measured. (×f): how far that alone puts it off.")
     plain, step = report.target.token_ms, report.target_step_ms
-    if plain and step:
+    if plain:
+        timed = (
+            f"; T_p, which both predictions take for it, is a step without sampling: {step.median:.2f}" if step else ""
+        )
         lines.append(
-            f"Counted is decoding: draft + verify + decide. So counted a plain token takes {plain.median:.2f} ms; T_p, "
-            f"which both predictions take for it, is a step without sampling: {step.median:.2f}."
+            f"Counted is decoding: draft + verify + decide. So counted a plain token takes {plain.median:.2f} ms"
+            f"{timed}."
         )
     inspected = report.target.inspected_token_ms
-    speedups = [f"{row.inspected_speedup.median:.2f} at K {row.k}" for row in report.rows if row.inspected_speedup]
+    looked_at = [(row, row.inspected_speedup) for row in report.rows]
+    speedups = [f"{speedup.median:.2f} at {_named(report, row)}" for row, speedup in looked_at if speedup]
     if inspected and speedups:
         lines.append(
             f"With what specviz adds, a look at every round, it takes {inspected.median:.2f} ms, and the speedup is "
@@ -161,6 +220,20 @@ def stacked(column: Sequence[Spread | None], *, is_rate: bool = False, quartiles
         return f"{figure(value.median)}{below}"
 
     return [cell(value) for value in column]
+
+
+def _named(report: BenchReport, row: Row) -> str:
+    """``K 4``, and among several drafters ``layers:2 K 4``."""
+    return f"K {row.k}" if len(report.plan.contenders) == 1 else f"{row.contender} K {row.k}"
+
+
+def _two_lines(report: BenchReport, row: Row) -> str:
+    """The same, broken where there are two names in it."""
+    return _named(report, row).replace(" K ", "\nK ")
+
+
+def _median(value: Spread | None, digits: int) -> str:
+    return DASH if value is None else f"{value.median:.{digits}f}"
 
 
 def _predictions(row: Row) -> tuple[tuple[str, Prediction | None], ...]:

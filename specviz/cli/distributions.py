@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +15,42 @@ from specviz.toy_pair import RELATIVE, SHAPES, normalised
 
 MOST_IDS = 1_000_000
 MOST_BYTES = 64 * 2**20
+_ROUNDING = 1e-9
 _LIST = re.compile(r"[\s0-9eE.,+-]+")
 
 
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """``probs`` sum to 1; ``divided``: the numbers given did not."""
+
+    probs: tuple[float, ...]
+    divided: bool
+
+
 class Distribution(click.ParamType[Any]):
-    """A name of a shape stays a text; numbers come out as a tuple of probabilities."""
+    """A name of a shape stays a text; numbers come out as ``Numbers``."""
 
     name = "distribution"
 
     def __init__(self, *, relative: bool = False) -> None:
         self.shapes = (*SHAPES, *RELATIVE) if relative else SHAPES
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | tuple[float, ...]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | Numbers:
         if not isinstance(value, str):
             return value  # type: ignore[no-any-return]
         if value in self.shapes:
             return value
         text, origin = value, "the list"
-        if not _LIST.fullmatch(value) or not any(map(str.isdigit, value)):
+        if not value.strip():
+            self.fail(
+                f"an empty text is no shape ({', '.join(self.shapes)}), no list of numbers, and no file.", param, ctx
+            )
+        if not _is_list(value):
             text, origin = self._read(value, param, ctx), f"the file {value}"
         try:
-            return tuple(normalised(_numbers(text)).tolist())
+            numbers = _numbers(text)
+            divided = abs(math.fsum(numbers) - 1.0) > _ROUNDING if all(map(math.isfinite, numbers)) else True
+            return Numbers(tuple(normalised(numbers).tolist()), divided)
         except ValueError as error:
             self.fail(f"{origin} cannot be used: {error}", param, ctx)
 
@@ -53,9 +70,18 @@ class Distribution(click.ParamType[Any]):
             self.fail(f"{path} is not UTF-8 text.", param, ctx)
 
 
+def _is_list(value: str) -> bool:
+    """Whether it is meant as numbers: nothing else is in it, or it has commas, begins with a number and is no file."""
+    if _LIST.fullmatch(value) and any(map(str.isdigit, value)):
+        return True
+    return "," in value and bool(DECIMAL.fullmatch(value.split(",")[0].strip())) and not os.path.exists(value)
+
+
 def _numbers(text: str) -> list[float]:
-    """Numbers between commas, blanks or line ends; or a JSON list."""
+    """Numbers between commas, blanks or line ends; or a JSON list. Raises ValueError, in a sentence."""
     text = text.strip()
+    if not text:
+        raise ValueError("it is empty.")
     if text.startswith("["):
         try:
             given = json.loads(text)
@@ -63,9 +89,19 @@ def _numbers(text: str) -> list[float]:
             raise ValueError("it is no JSON list of numbers.") from None
         if not all(isinstance(item, int | float) and not isinstance(item, bool) for item in given):
             raise ValueError("it is no JSON list of numbers.")
+        if not given:
+            raise ValueError("it holds no number.")
         items = [str(item) for item in given]
     else:
-        items = [item for item in re.split(r"\s*,\s*|\s+", text) if item]
+        items = re.split(r"\s*,\s*|\s+", text.removesuffix(","))
     if len(items) > MOST_IDS:
         raise ValueError(f"{len(items)} numbers are more than {MOST_IDS}.")
-    return [float(item) if DECIMAL.fullmatch(item) else math.nan for item in items]
+    return [_number(item) for item in items]
+
+
+def _number(item: str) -> float:
+    if not item:
+        raise ValueError("nothing stands between two commas.")
+    if not DECIMAL.fullmatch(item):
+        raise ValueError(f"{item[:40]!r} is no finite number.")
+    return float(item)

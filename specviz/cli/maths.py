@@ -1,5 +1,6 @@
 """The commands that need no model: `theory`, `simulate` and `lab`."""
 
+from itertools import chain
 from typing import Any
 
 import click
@@ -24,28 +25,42 @@ def add_to(group: click.Group) -> None:
     """Make them commands of ``group``."""
 
     @group.command()
-    @click.option("--alpha", "alphas", type=ALPHAS, default="0.5..0.9", show_default=True, help="Accept chances.")
-    @click.option("--k", "ks", type=KS, default="4,8", show_default=True, help="Tokens drafted in a round.")
-    @click.option("--c", "costs", type=COSTS, default="10", show_default=True, help="T_p / T_q; inf: free drafts.")
+    @click.option(
+        "--alpha", "alphas", type=ALPHAS, multiple=True, default=["0.5..0.9"], show_default=True, help="Accept chances."
+    )
+    @click.option(
+        "--k", "ks", type=KS, multiple=True, default=["4,8"], show_default=True, help="Tokens drafted in a round."
+    )
+    @click.option(
+        "--c",
+        "costs",
+        type=COSTS,
+        multiple=True,
+        default=["10"],
+        show_default=True,
+        help="T_p / T_q; inf: free drafts.",
+    )
     @click.option("--plot", is_flag=True, help="Draw the speedup over K for each alpha, the best K marked.")
     @click.option("--derive", is_flag=True, help="Derive the formulas, each with checks at the first alpha, K and c.")
     @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
     def theory(**given: Any) -> int:
         """The formulas: tokens a round, speedup, best K, break-even, ceiling.
 
-        Each of alpha, K and c is a number, a list (1,2,4), a range (1..8) or a range with a step (0.5..0.9..0.05).
+        Each of alpha, K and c is a number, a list (1,2,4), a range (1..8) or a range with a step (0.5..0.9..0.05);
+        repeated, it is all of them.
         A derivation whose own check fails exits with 3.
         """
         from specviz.cli.theory import theory as tabulate
 
         if given["plot"] and (given["derive"] or given["as_json"]):
             raise click.UsageError("--plot stands alone: leave --derive and --json away.")
-        return tabulate(**given)
+        alphas, ks, costs = (tuple(chain.from_iterable(given.pop(name))) for name in ("alphas", "ks", "costs"))
+        return tabulate(alphas, ks, costs, **given)
 
     @group.command()
     @click.option("--p", type=Distribution(), default="zipf", show_default=True, help=P_HELP)
     @click.option("--q", type=Distribution(relative=True), default="uniform", show_default=True, help=Q_HELP)
-    @click.option("--mix", type=Real(0, 1), default=0.5, show_default=True, help="Draw q this far towards p.")
+    @click.option("--mix", type=Real(0, 1), help="Draw q this far towards p.  [default: 0.5 for a shape, else 0]")
     @click.option("--vocab", type=Whole(1, MOST_IDS), help="Ids.  [default: 100, or as many as numbers are given]")
     @click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted in a round.")
     @click.option("--rounds", type=Whole(1, MAX_COUNT), default=10_000, show_default=True, help="Rounds to play.")

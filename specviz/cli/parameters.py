@@ -190,14 +190,23 @@ RUN_OPTIONS = [
     click.option(
         "--calibrate", type=Whole(0, 1000), default=5, show_default=True, help="Timed one-token steps; 0 skips them."
     ),
+    click.option(
+        "--no-inspect", is_flag=True, help="Leave out what rates do not need: ranks, entropies, top lists; faster."
+    ),
     click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace of the run."),
     click.option("--force", is_flag=True, help="Run a pair that check refuses; overwrite FILE."),
 ]
 DISPLAY_OPTIONS = [
-    click.option("--theme", metavar="NAME", help="dark, light or one of your own."),
+    click.option("--theme", metavar="NAME", help="A theme by name; `specviz themes` lists them."),
     click.option("--paused", is_flag=True, help="Open paused."),
+    click.option("--present", is_flag=True, help="Open as a presentation; it waits for a key unless --pace is given."),
+    click.option("--title", default="", metavar="TEXT", help="A line of your own above the presentation."),
     click.option(
-        "--pace", type=Pace(), default="auto", show_default=True, help="Seconds between rounds; 0: full speed."
+        "--pace",
+        type=Pace(),
+        default="auto",
+        show_default=True,
+        help="Seconds between rounds, in a presentation between phases; 0: full speed.",
     ),
     click.option(
         "--break",
@@ -260,6 +269,7 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         calibrate=given["calibrate"],
         chat=given["chat"],
         drafting=_drafting(given),
+        inspect=not given["no_inspect"],
     )
 
 

@@ -157,12 +157,12 @@ def summary_lines(stats: RunStats) -> list[str]:
         f"{rates.tokens} tokens in {rates.rounds} rounds ({rates.plain_rounds} plain)"
         f", ended: {safe_terminal_text(reason)}",
         f"α tested {_figure(rates.alpha_tested)}{_interval(rates)} = {rates.accepted}/{rates.tested} accepted/tested"
-        f" · α overlap {_figure(rates.alpha_overlap)} · z {_figure(rates.agreement_z, '+.1f')}",
+        f" · α {rates.chance_name} {_figure(rates.alpha_overlap)} · z {_figure(rates.agreement_z, '+.1f')}",
         f"accepted/drafted {_figure(rates.accepted_over_drafted)} = {rates.accepted}/{rates.drafted}"
         f" ({rates.rejected} rejected, {rates.untested} untested, {rates.ignored} ignored)",
         f"tokens/round {_figure(rates.tokens_per_round, '.2f')} · accepted/round {_figure(_per_round(rates), '.2f')}"
         f" · formula {_figure(rates.formula_at_tested, '.2f')} at α tested,"
-        f" {_figure(rates.formula_at_overlap, '.2f')} at α overlap",
+        f" {_figure(rates.formula_at_overlap, '.2f')} at α {rates.chance_name}",
         f"{_figure(rates.tokens_per_s, '.1f')} tokens/s · draft {_figure(rates.draft_ms, '.2f')} ms"
         f" · verify {_figure(rates.verify_ms, '.2f')} ms · decide {_figure(rates.decide_ms, '.2f')} ms"
         f" · c {_figure(rates.c, '.2f')}",

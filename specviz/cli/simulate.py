@@ -5,33 +5,34 @@ import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import click
 import numpy as np
-from rich.box import ASCII, SIMPLE
 from rich.console import Console
 from rich.progress import Progress, TaskID
-from rich.table import Table
 
-from specviz.cli.console import plain_words, show, speaks_unicode
+from specviz.cli.console import show, speaks_unicode
+from specviz.cli.distributions import Numbers
+from specviz.cli.tables import print_table
 from specviz.rule_family import RULES
-from specviz.simulated import Simulated, at_temperatures, simulated
-from specviz.toy_pair import Probs, toy_pair
+from specviz.simulated import TEMPERATURES, AtTemperature, Simulated, at_temperatures, simulated
+from specviz.toy_pair import SHAPES, Probs, toy_pair
 from specviz.ui.glyphs import glyphs
 
-Given = str | tuple[float, ...]
+Given = str | Numbers
 """A shape, or probabilities."""
 ALL = "all"
 _BAR = 24
 _SHOW_BAR_AFTER = 0.7
+_HALF = 0.5
 
 
 def simulate(
     p: Given,
     q: Given,
     vocab: int | None,
-    mix: float,
+    mix: float | None,
     k: int,
     rounds: int,
     seed: int,
@@ -39,23 +40,31 @@ def simulate(
     names: Sequence[str],
     as_json: bool,
 ) -> int:
-    """Play and print. Raises click.UsageError where p, q and the rest do not go together."""
+    """Play and print. Raises click.UsageError where p, q and the rest do not go together.
+
+    ``mix`` None: a q by shape is drawn half way to p, any other is taken as it is; with ``varying`` half of the rounds
+    are easy.
+    """
+    if mix is None:
+        mix = _HALF if varying or q in SHAPES else 0.0
     try:
         pair = toy_pair(_probs(p), _probs(q), vocab, mix)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if varying and not 0.0 < mix < 1.0:
         raise click.UsageError("--varying makes the share --mix of the rounds easy: give a --mix between 0 and 1.")
-    with Bar(rounds * len(names)) as bar:
+    warmed = as_json or (len(names) == 1 and not varying)
+    with Bar(rounds * (len(names) + (len(TEMPERATURES) if warmed else 0))) as bar:
         runs = [
             simulated(pair, RULES[name], k=k, rounds=rounds, seed=seed, varying=varying, progress=bar.more)
             for name in names
         ]
-    warmer = at_temperatures(pair, k=k, seed=seed)
+        warmer = at_temperatures(pair, k=k, rounds=rounds, seed=seed, progress=bar.more) if warmed else []
     if as_json:
         told = {
             "vocab": len(pair.p),
             "mix": mix,
+            "divided_by_their_sum": [name for name, given in (("p", p), ("q", q)) if _divided(given)],
             "k": k,
             "rounds": rounds,
             "seed": seed,
@@ -65,16 +74,16 @@ def simulate(
         }
         show(json.dumps(told, allow_nan=False))
         return 0
-    show(f"p {_named(p)}, q {_named(q)}{_mixed(mix, varying)}, V = {len(pair.p)}, K = {k}, R = {rounds}, seed {seed}")
+    head = f"p {_named(p)}, q {_named(q)}{_mixed(mix, varying)}, V = {len(pair.p)}, K = {k}, R = {rounds}, seed {seed}"
+    show(head.replace(",,", ","))
     show()
     if len(runs) == 1:
         _print_one(runs[0], varying)
-        if varying:
-            return 0
-        show()
-        _print_temperatures(warmer)
+        if warmer:
+            show()
+            _print_temperatures(warmer)
     else:
-        _print_side_by_side(runs)
+        _print_side_by_side(runs, varying)
     return 0
 
 
@@ -85,6 +94,9 @@ def rule_names(given: Sequence[str]) -> tuple[str, ...]:
         if name not in (*RULES, ALL):
             raise click.UsageError(f"--rule: {name!r} is none of {', '.join(RULES)}, {ALL}.")
     return tuple(dict.fromkeys(one for name in names for one in (RULES if name == ALL else (name,))))
+
+
+_ABOVE = "Difficulty differs between rounds, and easy rounds add more tests to α: the formula sits above."
 
 
 class Bar:
@@ -115,11 +127,15 @@ class Bar:
 
 
 def _probs(given: Given) -> str | Probs:
-    return given if isinstance(given, str) else np.array(given)
+    return given if isinstance(given, str) else np.array(given.probs)
+
+
+def _divided(given: Given) -> bool:
+    return not isinstance(given, str) and given.divided
 
 
 def _named(given: Given) -> str:
-    return given if isinstance(given, str) else "as given"
+    return given if isinstance(given, str) else f"as given{', divided by their sum,' if given.divided else ''}"
 
 
 def _mixed(mix: float, varying: bool) -> str:
@@ -150,7 +166,7 @@ def _print_one(run: Simulated, varying: bool) -> None:
         apart = "" if off is None else f"  {off:+.1f} standard errors from tokens/round"
         show(f"  formula          {out.formula:.4f}  E[N] at the accept chance{apart}")
     if varying:
-        show("  Difficulty differs between rounds, and easy rounds add more tests to α: the formula sits above.")
+        show(f"  {_ABOVE}")
     show()
     _print_histogram(run)
     fit = run.fit
@@ -164,50 +180,45 @@ def _print_histogram(run: Simulated) -> None:
     out = run.outcome
     bars = glyphs(not speaks_unicode(sys.stdout))
     most = max(1, int(out.lengths.max()))
-    table = _grid("  N", "rounds", "expected", "", right=3)
-    for n, expected in enumerate(run.expected_lengths, 1):
-        seen = int(out.lengths[n])
-        table.add_row(str(n), str(seen), f"{expected:.1f}", bars.full * round(_BAR * seen / most))
-    _print(table)
+    seen = [int(count) for count in out.lengths]
+    lines = [
+        (str(n), str(seen[n]), f"{expected:.1f}", bars.full * round(_BAR * seen[n] / most))
+        for n, expected in enumerate(run.expected_lengths, 1)
+    ]
+    print_table(("  N", "rounds", "expected", ""), lines, heads=1, left=(3,))
     if run.rule.free or run.varying:
         show("  (expected: P(N = i) at one accept chance for every test, which is not so here)")
 
 
-def _print_temperatures(rows: Sequence[Any]) -> None:
+def _print_temperatures(rows: Sequence[AtTemperature]) -> None:
     show("The draft at another temperature than the target, tested with the q it was sampled from (exact):")
-    table = _grid("  T of q", "sum min(p, q)", "accepted/tested", "tokens/round", "E[N]", "chi-square p")
-    for row in rows:
-        out = row.run.outcome
-        table.add_row(
+    titles = ("  T of q", "sum min(p, q)", "accepted/tested", "tokens/round", "E[N]", "chi-square p")
+    lines = [
+        (
             f"{row.temperature:g}",
-            _rate(out.alpha_overlap),
-            _rate(out.alpha_tested),
-            f"{out.tokens_per_round:.3f}",
-            f"{out.mean_tokens:.3f}",
+            _rate(row.run.outcome.alpha_overlap),
+            _rate(row.run.outcome.alpha_tested),
+            f"{row.run.outcome.tokens_per_round:.3f}",
+            f"{row.run.outcome.mean_tokens:.3f}",
             _p_value(row.run.fit.p_value),
         )
-    _print(table)
+        for row in rows
+    ]
+    print_table(titles, lines, heads=1)
     show("Acceptance changes, the distribution of the text does not.")
 
 
-def _print_side_by_side(runs: Sequence[Simulated]) -> None:
-    table = _grid("rule", "keeps", "chance", "tested", "tokens/round", "TV exact", "TV", "chi-square", "p")
-    table.columns[0].justify = "left"
-    for run in runs:
-        out, fit = run.outcome, run.fit
-        error = "" if out.tokens_per_round_se is None else f" ±{out.tokens_per_round_se:.3f}"
-        table.add_row(
-            run.rule.name,
-            "yes" if run.rule.keeps else "no",
-            _rate(out.alpha_chance),
-            _rate(out.alpha_tested),
-            plain_words(f"{out.tokens_per_round:.3f}{error}", sys.stdout),
-            f"{run.exact_distance:.4f}",
-            f"{fit.total_variation:.4f}",
-            "infinite" if fit.statistic is None else f"{fit.statistic:.0f}/{fit.dof}",
-            _p_value(fit.p_value),
-        )
-    _print(table)
+def _print_side_by_side(runs: Sequence[Simulated], varying: bool) -> None:
+    titles = ["rule", "keeps", "chance", "tested", "tokens/round", "TV exact", "TV", "chi-square", "p"]
+    lines = [_line(run) for run in runs]
+    if varying:
+        titles.insert(5, "formula")
+        for line, run in zip(lines, runs, strict=True):
+            formula = None if run.rule.free else run.outcome.formula
+            line.insert(5, "–" if formula is None else f"{formula:.3f}")
+    print_table(titles, lines, heads=1, left=(0,))
+    if varying:
+        show(f"formula: E[N] at the accept chance, – where a token goes untested. {_ABOVE}")
     show("keeps: the distribution p, in theory, for every p and q.  chance: of a tested token, exact.")
     show("TV: total variation of the tokens to p, in closed form and counted.  chi-square/degrees of freedom.")
     show()
@@ -215,26 +226,29 @@ def _print_side_by_side(runs: Sequence[Simulated]) -> None:
         show(f"{run.rule.name:<11} {run.rule.words}")
 
 
+def _line(run: Simulated) -> list[str]:
+    out, fit = run.outcome, run.fit
+    error = "" if out.tokens_per_round_se is None else f" ±{out.tokens_per_round_se:.3f}"
+    return [
+        run.rule.name,
+        "yes" if run.rule.keeps else "no",
+        _rate(out.alpha_chance),
+        _rate(out.alpha_tested),
+        f"{out.tokens_per_round:.3f}{error}",
+        f"{run.exact_distance:.4f}",
+        f"{fit.total_variation:.4f}",
+        "infinite" if fit.statistic is None else f"{fit.statistic:.0f}/{fit.dof}",
+        _p_value(fit.p_value),
+    ]
+
+
 def _rate(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _p_value(value: float) -> str:
+def _p_value(value: float | None) -> str:
+    if value is None:
+        return "–"
     if value < 1e-300:
         return "<1e-300"
     return f"{value:.4f}" if value >= 1e-3 else f"{value:.0e}"
-
-
-def _grid(*titles: str, right: int | None = None) -> Table:
-    table = Table(box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False, padding=0)
-    for place, title in enumerate(titles):
-        table.add_column(
-            plain_words(title, sys.stdout),
-            justify="right" if right is None or place < right else "left",
-            no_wrap=True,
-        )
-    return table
-
-
-def _print(table: Table) -> None:
-    Console(file=sys.stdout, no_color=True, highlight=False).print(table)

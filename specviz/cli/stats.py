@@ -54,7 +54,9 @@ def stats(names: Sequence[str], as_json: bool) -> int:
     table.add_column("")
     for name in names:
         table.add_column(Text(safe_terminal_text(Path(name).name)), justify="right", overflow="fold")
+    chances = " / ".join(dict.fromkeys(run.whole().chance_name for run in runs))
     for label, cell in ROWS:
+        label = label.replace("overlap", chances)
         table.add_row(plain_words(label, sys.stdout), *(Text(plain_words(cell(run), sys.stdout)) for run in runs))
     Console(file=sys.stdout, no_color=True, highlight=False).print(table)
     if any(len(run.summary()["segments"]) > 1 for run in runs):
@@ -89,6 +91,8 @@ def _reason(run: RunStats) -> str:
 ROWS: list[tuple[str, Callable[[RunStats], str]]] = [
     ("draft", _config("draft")),
     ("target", _config("target")),
+    ("drafter", _config("drafter")),
+    ("rule", _config("rule")),
     ("K", _config("k")),
     ("temperature", _config("temperature")),
     ("seed", _config("seed")),

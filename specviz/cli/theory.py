@@ -1,22 +1,19 @@
 """`specviz theory`: the formulas as tables, as a plot, as JSON, and derived."""
 
 import json
-import sys
 from collections.abc import Sequence
 
 import click
-from rich.box import ASCII, SIMPLE
-from rich.console import Console
-from rich.table import Table
 
-from specviz.cli.console import plain_words, show, speaks_unicode
+from specviz.cli.console import show
+from specviz.cli.tables import print_table, room
 from specviz.theory_table import Row, in_words, rows, thumb_notes
 
 MOST_ROWS = 10_000
 MOST_NUMBERS = 1_000_000
 _NOTES = 6
-_PER_LINE = 9
-"""Columns of P(N = i) that stand beside each other in 80 cells."""
+_MOST_PER_LINE = 9
+"""Columns of P(N = i) that stand beside each other at most."""
 
 
 def theory(
@@ -49,21 +46,23 @@ def theory(
 
 
 def _print_formulas(table: Sequence[Row]) -> None:
-    grid = _grid("α", "K", "c", "E[N]", "speedup", "best K", "at best", "break-even α", "ceiling", "operations")
-    for row in table:
-        grid.add_row(
+    titles = ("α", "K", "c", "E[N]", "speedup", "best K", "at best", "break-even α", "ceiling", "operations")
+    lines = [
+        (
             f"{row.alpha:g}",
             str(row.k),
             f"{row.c:g}",
             f"{row.expected_tokens:.3f}",
             f"{row.speedup:.2f}{'!' if row.speedup < 1 else ' '}",
-            plain_words(in_words(row.best_k), sys.stdout),
+            in_words(row.best_k),
             f"{row.best_speedup:.2f}",
             "–" if row.break_even_alpha is None else f"{row.break_even_alpha:.3f}",
             f"{row.ceiling:.2f}",
             f"{row.operations_factor:.2f}",
         )
-    _print(grid)
+        for row in table
+    ]
+    print_table(titles, lines, heads=3)
     if any(row.speedup < 1 for row in table):
         show("! slower than the target alone.")
     show("c = T_p/T_q (the paper's c is the inverse). speedup = E[N] c / (c + K).")
@@ -73,15 +72,18 @@ def _print_formulas(table: Sequence[Row]) -> None:
 def _print_distributions(table: Sequence[Row]) -> None:
     """P(N = i), a row for each (α, K), in lines of a few columns."""
     known: dict[tuple[float, int], Row] = {(row.alpha, row.k): row for row in table}
-    widest = min(_PER_LINE, max(row.k + 1 for row in known.values()))
-    grid = _grid("α", "K", "i", "P(N=i)", *(f"i+{n}" for n in range(1, widest)))
+    longest = max(row.k + 1 for row in known.values())
+    head_cells = max(len(f"{row.alpha:g}") for row in known.values()) + 2 * len(str(longest))
+    fitting = (room() - head_cells - len("P(N=i)") - 6) // 7 + 1
+    widest = max(1, min(_MOST_PER_LINE, longest, fitting))
+    lines: list[tuple[str, ...]] = []
     for row in known.values():
         for first in range(0, row.k + 1, widest):
             cells = [f"{chance:.3f}" for chance in row.distribution[first : first + widest]]
             head = (f"{row.alpha:g}", str(row.k)) if first == 0 else ("", "")
-            grid.add_row(*head, str(first + 1), *cells)
+            lines.append((*head, str(first + 1), *cells, *[""] * (widest - len(cells))))
     show()
-    _print(grid)
+    print_table(("α", "K", "i", "P(N=i)", *(f"i+{n}" for n in range(1, widest))), lines, heads=3)
 
 
 def _print_notes(notes: Sequence[str]) -> None:
@@ -91,16 +93,3 @@ def _print_notes(notes: Sequence[str]) -> None:
         show(f"Rule of thumb: {note}")
     if len(notes) > _NOTES:
         show(f"… and at {len(notes) - _NOTES} more pairs of α and c.")
-
-
-def _grid(*titles: str) -> Table:
-    table = Table(
-        box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
-    )
-    for title in titles:
-        table.add_column(plain_words(title, sys.stdout), justify="right", no_wrap=len(titles) > 10, overflow="fold")
-    return table
-
-
-def _print(table: Table) -> None:
-    Console(file=sys.stdout, no_color=True, highlight=False).print(table)

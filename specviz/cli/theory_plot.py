@@ -13,7 +13,7 @@ from specviz.cli.console import colours, plain_words, show, speaks_unicode
 from specviz.theory_table import EDGE, in_words
 from specviz.ui.glyphs import glyphs
 from specviz.ui.widgets.chart import Layer
-from specviz.ui.widgets.k_chart import curve, k_grid, k_ticks, level_line, scale, sign, y_ticks
+from specviz.ui.widgets.k_chart import curve, k_grid, k_ticks, level_line, scale, sign, y_axis
 
 LETTERS = "abcdefghi"
 MOST_CHARTS = 4
@@ -39,8 +39,7 @@ def _chart(alphas: Sequence[float], c: float) -> None:
     signs = glyphs(not speaks_unicode(sys.stdout))
     curves = [[theory.speedup(alpha, k, c) for k in range(EDGE + 1)] for alpha in alphas]
     best = [theory.best_k(alpha, c, EDGE) for alpha in alphas]
-    high = scale(max(1.2, *(max(values) for values in curves)))
-    ticks = y_ticks(0.0, high, _ROWS)
+    high, ticks = y_axis(0.0, scale(max(1.2, *(max(values) for values in curves))), _ROWS)
     columns = max(20, min(_WIDEST, shutil.get_terminal_size().columns) - 3 - max(map(len, ticks)))
     grid = k_grid(columns, _ROWS, 0.0, high)
     layers: list[Layer] = [level_line(grid, "axis", 1.0, signs.dash)]

@@ -4,10 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specviz.bench_plan import Configuration, Task
-from specviz.config import MAX_SEED, RunRequest
+from specviz.bench_plan import Configuration, Contender, Task
+from specviz.config import MAX_SEED, RunOptions, RunRequest
 from specviz.decoder.drafters import Drafter, Proposal
+from specviz.decoder.drafters.layers import LayersDrafter
 from specviz.decoder.ending import Ending
+from specviz.decoder.hub import Places
 from specviz.decoder.live import LiveSource, Pair, calibrate
 from specviz.decoder.models import UNLIMITED, CausalModel
 from specviz.decoder.prompts import read_prompt
@@ -54,6 +56,26 @@ class Nobody:
 class Bench(LiveSource):
     """The live source, run by tasks instead of requests. ``open`` comes first; every prompt is read before any runs."""
 
+    def __init__(self, options: RunOptions, places: Places | None = None, contenders: Sequence[Contender] = ()) -> None:
+        """``contenders``: what is to draft in turns; without any the drafter of ``options``."""
+        super().__init__(options, places)
+        self._contenders = tuple(contenders) or (Contender(options.settings.drafter),)
+
+    @property
+    def contenders(self) -> tuple[Contender, ...]:
+        """Each once, those that leave the target early with the layer they do it after."""
+        pair = self._opened()
+        exits = {Contender("layers"): Contender("layers", pair.exit_layer)}
+        return tuple(dict.fromkeys(exits.get(each, each) for each in self._contenders))
+
+    @property
+    def _exits(self) -> tuple[int | None, ...]:
+        return tuple(
+            self._options.drafting.exit_layer if each.exit_layer is None else each.exit_layer
+            for each in self._contenders
+            if each.drafter == "layers"
+        )
+
     def describe(self) -> Mapping[str, Any]:
         """The options, device, numbers, threads and library versions of it all, JSON-able."""
         pair, options = self._opened(), self._options
@@ -87,32 +109,41 @@ class Bench(LiveSource):
         for model in pair.models:
             model.bar(pair.facts.end_ids, barred_until)
         seed = (options.seed + task.repeat) % (MAX_SEED + 1)
-        settings = replace(options.settings, k=configuration.k)
+        contender = configuration.contender
+        settings = replace(options.settings, k=configuration.k, drafter=contender.drafter)
         drafters = self._drafters(pair, barred_until)
-        nobody = {settings.drafter: Nobody()}
+        if contender.exit_layer:
+            drafters["layers"] = LayersDrafter(pair.target, contender.exit_layer, keep_scores=options.inspect)
+        nobody = {contender.drafter: Nobody()}
         match configuration.kind:
             case "calibration":
-                run = self._run(pair.target, drafters, prompt, seed, tokens)
+                run = self._run(pair.target, drafters, prompt, seed, tokens, contender.drafter)
                 return Measured(task, (), calibrate(pair.target, run.drafter, prompt, options.calibrate))
             case "target":
-                run = self._run(pair.target, nobody, prompt, seed, tokens)
+                run = self._run(pair.target, nobody, prompt, seed, tokens, contender.drafter)
             case "draft" if pair.second is None or len(prompt) > pair.second.context:
                 return Measured(task, (), None)
             case "draft":
-                run = self._run(pair.draft, nobody, prompt, seed, tokens)
+                run = self._run(pair.draft, nobody, prompt, seed, tokens, contender.drafter)
                 settings = replace(settings, temperature=settings.draft_temperature)
             case "speculative":
-                run = self._run(pair.target, drafters, prompt, seed, tokens + configuration.k)
+                run = self._run(pair.target, drafters, prompt, seed, tokens + configuration.k, contender.drafter)
         return Measured(task, tuple(_rounds(run, settings, tokens)), None)
 
     def _run(
-        self, model: CausalModel, drafters: Mapping[str, Drafter], prompt: list[int], seed: int, budget: int
+        self,
+        model: CausalModel,
+        drafters: Mapping[str, Drafter],
+        prompt: list[int],
+        seed: int,
+        budget: int,
+        drafter: str,
     ) -> Speculation:
         pair, stop = self._opened(), tuple(text.encode() for text in self._options.stop)
         ending = Ending(pair.facts.end_ids, stop, budget, model.context_of(len(prompt)))
-        run = Speculation(model, drafters, pair.vocabulary, prompt, seed, ending)
+        run = Speculation(model, drafters, pair.vocabulary, prompt, seed, ending, inspect=self._options.inspect)
         with placed("Before round 1"):
-            run.prefill(self._options.settings.drafter)
+            run.prefill(drafter)
         return run
 
 

@@ -4,7 +4,7 @@ A model's past is a cache of transformers. Keys and values are cropped. A recurr
 copied before it moves on, and what was kept is fed once more. What neither is exact for is read again from its start.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from transformers import Cache, DynamicCache, PreTrainedConfig
 
-Forward = Callable[[Sequence[int], int, Cache | None, int], Tensor]
-"""(ids, the position of the first, the cache of what is before it, keep) -> scores [keep, vocabulary] of the last."""
+Forward = Callable[[Tensor, int, Cache | None, int], Tensor]
+"""(ids [n], position of the first, cache of what is before it, keep) -> scores [keep, vocabulary] of the last."""
 
 
 class Past(Protocol):
@@ -25,11 +25,11 @@ class Past(Protocol):
     @property
     def cache(self) -> Cache | None: ...
 
-    def prefill(self, ids: Sequence[int]) -> None:
+    def prefill(self, ids: Tensor) -> None:
         """Begin with ``ids``, none of which is ever taken back."""
         ...
 
-    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
+    def feed(self, ids: Tensor, keep: int) -> Tensor:
         """Feed ``ids`` behind the past; scores [keep, vocabulary] of the last ``keep`` of them."""
         ...
 
@@ -59,14 +59,14 @@ class Cropped:
         self.cache = DynamicCache(config=self._config)
         self.cache.activate_past_recording()
 
-    def prefill(self, ids: Sequence[int]) -> None:
+    def prefill(self, ids: Tensor) -> None:
         self._empty()
-        if ids:
+        if len(ids):
             self.cache = DynamicCache(config=self._config)
             self.feed(ids, 1)
             self.cache.activate_past_recording()
 
-    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
+    def feed(self, ids: Tensor, keep: int) -> Tensor:
         scores = self._forward(ids, self.length, self.cache, keep)
         self.length += len(ids)
         return scores
@@ -105,12 +105,12 @@ class Copied:
         self.cache = DynamicCache(config=self._config)
         self._copies: list[tuple[int, State]] = []
 
-    def prefill(self, ids: Sequence[int]) -> None:
+    def prefill(self, ids: Tensor) -> None:
         self._empty()
-        if ids:
+        if len(ids):
             self._advance(ids, 1)
 
-    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
+    def feed(self, ids: Tensor, keep: int) -> Tensor:
         if len(ids) > keep:
             self._copy()
             self._advance(ids[:-keep], 1)
@@ -140,7 +140,7 @@ class Copied:
     def _copy(self) -> None:
         self._copies.append((self.length, copied(self.cache)))
 
-    def _advance(self, ids: Sequence[int], keep: int) -> Tensor:
+    def _advance(self, ids: Tensor, keep: int) -> Tensor:
         scores = self._forward(ids, self.length, self.cache, keep)
         self.length += len(ids)
         return scores
@@ -149,11 +149,11 @@ class Copied:
 class Stepped(Copied):
     """A recurrent state that moves on by one id at a time, copied before each: a block of K + 1 is K + 1 forwards."""
 
-    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
+    def feed(self, ids: Tensor, keep: int) -> Tensor:
         scores = []
-        for token in ids:
+        for token in torch.split(ids, 1):
             self._copy()
-            scores.append(self._advance([token], 1))
+            scores.append(self._advance(token, 1))
         return torch.cat(scores[-keep:])
 
 
@@ -164,25 +164,25 @@ class Reread:
 
     def __init__(self, forward: Forward, _: PreTrainedConfig) -> None:
         self._forward = forward
-        self._ids: list[int] = []
+        self._ids = torch.empty(0, dtype=torch.long)
 
     @property
     def length(self) -> int:
         return len(self._ids)
 
-    def prefill(self, ids: Sequence[int]) -> None:
-        self._ids = list(ids)
+    def prefill(self, ids: Tensor) -> None:
+        self._ids = ids
 
-    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
-        self._ids += ids
+    def feed(self, ids: Tensor, keep: int) -> Tensor:
+        self._ids = torch.cat([self._ids.to(ids.device), ids])
         return self._forward(self._ids, 0, None, keep)
 
     def roll_back_to(self, length: int) -> None:
-        del self._ids[max(0, length) :]
+        self._ids = self._ids[: max(0, length)]
 
     @contextmanager
     def for_now(self, layers: int) -> Iterator[None]:
-        ids = list(self._ids)
+        ids = self._ids
         try:
             yield
         finally:

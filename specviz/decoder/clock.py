@@ -9,7 +9,7 @@ import torch
 
 
 class Laps:
-    """Milliseconds between marks. On CUDA marks are events, read after one synchronisation."""
+    """Milliseconds between marks. On CUDA marks are events, and reading waits for the last of them."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -30,7 +30,7 @@ class Laps:
     def read(self) -> list[float]:
         """The laps so far, in milliseconds."""
         if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
+            self._events[-1].synchronize()
             return [float(a.elapsed_time(b)) for a, b in pairwise(self._events)]
         return [(b - a) * 1e3 for a, b in pairwise(self._times)]
 

@@ -1,82 +1,120 @@
-"""What a person may want to know of a block beyond its verdicts: ranks, entropies, overlaps, top lists."""
+"""What there is to know of a block of K drafts, as numbers on the device, by the names a record is made of.
 
-from collections.abc import Sequence
+``p`` float32 [K + 1, V] and ``q`` [K, V] are the distributions, q None for K = 0. A number a row is a tensor [R], a top
+list two: its probabilities and its ids. What ``numbers`` gives is needed of every round; the rest is for people.
+"""
+
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from specviz.decoder.sampling import float64
+from specviz.decoder.deciding import Decision, residual
 from specviz.decoder.vocabulary import Vocabulary
-from specviz.events import Raw, Top
+from specviz.events import Top
 
 TOP = 10
+TIES = 22
+"""So many more are looked at, since equals come in any order and the lowest ids are wanted."""
+SMALLEST = 1e-300
+"""Below every probability above 0 that a float32 holds."""
+BLOCK = 2**16
+"""At most so many float64 numbers are made at once on a CPU, which keeps them in its cache."""
+
+Parts = dict[str, Tensor]
 
 
-def entropies(probs: Tensor) -> list[float]:
-    """Shannon entropy of each row of ``probs`` [R, V], in nats."""
-    p = float64(probs)
-    nats: list[float] = torch.special.entr(p).sum(-1).tolist()
-    return nats
+def numbers(p: Tensor, q: Tensor | None, drafted: Tensor, decision: Decision) -> Parts:
+    """Everything that rates, verdicts and the text depend on."""
+    parts = {"drafted": drafted, "n_accepted": decision.n_accepted, "last_id": decision.last_id}
+    parts |= {"chances": decision.chances, **_at(p, q, drafted, decision)}
+    for name in ("accept_probs", "residual", "fell_back", "target_samples"):
+        if (values := getattr(decision, name)) is not None:
+            parts[name] = values
+    if q is not None:
+        parts["overlap"], parts["match"] = _by_blocks(_agreement, p[:-1], q)
+    return parts
 
 
-def ranks(probs: Tensor, ids: Sequence[int]) -> list[int]:
-    """1-based rank of ``ids[r]`` in row r of ``probs`` [R, V]; ties share the lowest rank."""
-    own = probs[range(len(ids)), ids].unsqueeze(-1)
-    return (probs > own).sum(-1).add(1).tolist()
+def inspected(p: Tensor, q: Tensor | None, decision: Decision, known: Parts) -> Parts:
+    """Ranks, entropies and top lists; ``known``: what ``numbers`` gave."""
+    parts = {"rank_last": _rank(p[decision.n_accepted], known["p_last"]), **_spread("p", p)}
+    if q is not None:
+        parts |= {"rank_p": _rank(p[:-1], known["p"]), "rank_q": _rank(q, known["q"]), **_spread("q", q)}
+        if decision.residual is not None:
+            parts["residual_top"], parts["residual_ids"], parts["residual_is_p"] = _by_blocks(_residual_top, p[:-1], q)
+    return parts
 
 
-def tops(probs: Tensor, vocabulary: Vocabulary) -> list[Top]:
-    """The ten most probable ids of each row of ``probs`` [R, V], of equal ones the lowest."""
-    values, ids = probs.topk(min(TOP + 1, probs.shape[-1]), dim=-1)
-    lists = []
-    for row, some, at in zip(probs, float64(values).tolist(), ids.tolist(), strict=True):
-        if len(some) > TOP and some[-1] == some[-2] > 0:  # topk chooses freely among equals
-            at = (row >= some[-1]).nonzero().flatten().tolist()
-            some = float64(row[at]).tolist()
-        lists.append(vocabulary.top(at, some)[:TOP])
-    return lists
+def inspected_raw(p: Tensor, q: Tensor | None, drafted: Tensor, decision: Decision) -> Parts:
+    """The same places in distributions at temperature 1 without cuts, under names of their own."""
+    parts = {**_at(p, q, drafted, decision), **_spread("p", p)}
+    if q is not None:
+        parts |= _spread("q", q)
+        parts["overlap"], _ = _by_blocks(_agreement, p[:-1], q)
+    return {f"raw_{name}": values for name, values in parts.items()}
 
 
-def overlaps(p: Tensor, q: Tensor) -> list[float]:
-    """sum min(p, q) = 1 - TV(p, q) of each row, at most 1."""
-    return float64(torch.minimum(p, q)).sum(-1).clamp(0.0, 1.0).tolist()
+def _at(p: Tensor, q: Tensor | None, drafted: Tensor, decision: Decision) -> Parts:
+    """The probabilities of the drafted ids and of the one behind those that were kept."""
+    n, last_id = decision.n_accepted, decision.last_id
+    parts = {"p_last": p[n, last_id]}
+    if q is not None:
+        at = drafted.unsqueeze(-1)
+        parts |= {"p": p[:-1].gather(-1, at).squeeze(-1), "q": q.gather(-1, at).squeeze(-1)}
+        parts["q_last"] = q[n.clamp_max(len(q) - 1), last_id]
+    return parts
 
 
-def matches(p: Tensor, q: Tensor) -> list[float]:
-    """sum p * q of each row: the accept chance under the equality rule."""
-    return (float64(p) * float64(q)).sum(-1).clamp(0.0, 1.0).tolist()
+def _spread(name: str, probs: Tensor) -> Parts:
+    values, ids = probs.topk(min(TOP + TIES, probs.shape[-1]), dim=-1)
+    (entropy,) = _by_blocks(_entropies, probs)
+    return {f"entropy_{name}": entropy, f"{name}_top": values, f"{name}_ids": ids}
 
 
-class BlockView:
-    """The distributions of one block, looked at once: ``p`` [K + 1, V] and ``q`` [K, V], None for K = 0."""
+def _entropies(probs: Tensor) -> tuple[Tensor]:
+    """Shannon entropy of each row, in nats: -sum p log p, what is 0 as 0. (Faster than ``torch.special.entr``.)"""
+    p64 = probs.double()
+    logs = p64.clamp_min(SMALLEST).log_()
+    return (0.0 - logs.mul_(p64).sum(-1),)
 
-    def __init__(self, p: Tensor, q: Tensor | None, vocabulary: Vocabulary) -> None:
-        self._p = p
-        self._q = q
-        self.k = 0 if q is None else len(q)
-        self.entropy_p = entropies(p)
-        self.p_tops = tops(p, vocabulary)
-        self.entropy_q = [] if q is None else entropies(q)
-        self.q_tops = [] if q is None else tops(q, vocabulary)
-        self.overlaps = [] if q is None else overlaps(p[:-1], q)
 
-    def p_at(self, row: int, token: int) -> float:
-        """p of a token in a row: the exact value of its float32."""
-        return float(self._p[row, token])
+def _rank(probs: Tensor, own: Tensor) -> Tensor:
+    """1-based rank of the probability ``own`` [R] in each row; ties share the lowest rank."""
+    return (probs > own.unsqueeze(-1)).sum(-1).add_(1)
 
-    def q_at(self, row: int, token: int) -> float | None:
-        """q of a token in a row, None where nothing was drafted."""
-        return float(self._q[row, token]) if self._q is not None and row < self.k else None
 
-    def raw(self, row: int, token: int) -> Raw:
-        """This view, of raw distributions, as what the trace stores of ``token`` in ``row``."""
-        drafted = row < self.k
-        return Raw(
-            p=self.p_at(row, token),
-            q=self.q_at(row, token),
-            overlap=self.overlaps[row] if drafted else None,
-            entropy_p=self.entropy_p[row],
-            entropy_q=self.entropy_q[row] if drafted else None,
-            p_top=self.p_tops[row],
-            q_top=self.q_tops[row] if drafted else (),
-        )
+def _agreement(p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+    """sum min(p, q) = 1 - TV(p, q), and sum p * q, the accept chances under the exact and the equality rule."""
+    p64, q64 = p.double(), q.double()
+    overlap = torch.minimum(p64, q64).sum(-1)
+    return overlap.clamp_(0.0, 1.0), p64.mul_(q64).sum(-1).clamp_(0.0, 1.0)
+
+
+def _residual_top(p: Tensor, q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    weights, mass, fell_back = residual(p, q)
+    values, ids = weights.topk(min(TOP + TIES, weights.shape[-1]), dim=-1)
+    return torch.where(fell_back, values, values / mass), ids, fell_back.squeeze(-1)
+
+
+def _by_blocks(measure: Callable[..., tuple[Tensor, ...]], *probs: Tensor) -> tuple[Tensor, ...]:
+    """``measure`` of ``probs`` [R, V] each, a few rows at a time."""
+    rows = len(probs[0]) if probs[0].device.type != "cpu" else max(1, BLOCK // probs[0].shape[-1])
+    blocks = [measure(*block) for block in zip(*(torch.split(each, rows) for each in probs), strict=True)]
+    return blocks[0] if len(blocks) == 1 else tuple(map(torch.cat, zip(*blocks, strict=True)))
+
+
+def top_list(vocabulary: Vocabulary, values: Sequence[float], ids: Sequence[int], row: Callable[[], Tensor]) -> Top:
+    """The ten most probable ids, of equal ones the lowest.
+
+    ``values``, ``ids``: the largest of ``row`` [V], largest first. Where equals of the tenth may be missing from them
+    the row itself is asked, which makes the host wait once more.
+    """
+    end = min(TOP, len(values))
+    while end < len(values) and values[end] == values[end - 1]:
+        end += 1
+    if end == TOP + TIES and values[-1] > 0:
+        probs = row()
+        at = (probs >= probs[ids[-1]]).nonzero().flatten()
+        values, ids, end = probs[at].double().tolist(), at.tolist(), len(at)
+    return vocabulary.top(ids[:end], values[:end])[:TOP]

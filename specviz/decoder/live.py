@@ -28,7 +28,7 @@ from specviz.decoder.hub import Locator, Places, fetch, refuse_without_room
 from specviz.decoder.loading import leave_a_core, load_weights, quiet_libraries, reported
 from specviz.decoder.models import CausalModel
 from specviz.decoder.pair import PairFacts, read_pair, refuse_unless_forced
-from specviz.decoder.prompts import read_prompt
+from specviz.decoder.prompts import Read, read_prompt
 from specviz.decoder.reading import ModelFacts
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
@@ -89,8 +89,8 @@ class LiveSource:
         forced = refuse_unless_forced(facts, options.force)
         read_prompt(facts.target, self._options.prompts[0][1], facts.vocab_size, chat=self._options.chat)
         drafting = self._options.drafting
-        if self._options.settings.drafter == "layers":
-            plan_exit(facts.target, drafting.exit_layer)
+        for asked in self._exits:
+            plan_exit(facts.target, asked)
         for note in facts.notes:
             emit(Notice(note))
         for refusal in forced:
@@ -105,13 +105,26 @@ class LiveSource:
         leave = exit_of(target, self._options)
         self._pair = Pair(facts, facts.vocabulary(), second, target, notes, leave, corpus)
 
+    @property
+    def pair(self) -> Pair:
+        """What ``open`` loaded. Raises RuntimeError before."""
+        if self._pair is None:
+            raise RuntimeError("open() comes first")
+        return self._pair
+
+    @property
+    def max_new_tokens(self) -> int:
+        return self._options.max_new_tokens
+
+    def read(self, prompt: str) -> Read:
+        """The ids of ``prompt``, as the target is to read them."""
+        pair = self.pair
+        return read_prompt(pair.facts.target, prompt, pair.vocabulary.size, chat=self._options.chat)
+
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
     ) -> Iterator[Event]:
-        pair = self._pair
-        if pair is None:
-            raise RuntimeError("open() comes before run()")
-        prompt = read_prompt(pair.facts.target, request.prompt, pair.vocabulary.size, chat=self._options.chat)
+        pair, prompt = self.pair, self.read(request.prompt)
         ids = list(prompt.ids)
         end_ids = pair.facts.end_ids
         barred_until = len(ids) + self._options.min_new_tokens
@@ -128,7 +141,8 @@ class LiveSource:
         ending = Ending(end_ids, stop, self._options.max_new_tokens, pair.target.context_of(len(ids)))
         for model in pair.models:
             model.bar(end_ids, barred_until)
-        run = Speculation(pair.target, drafters, pair.vocabulary, ids, request.seed, ending)
+        inspect = self._options.inspect
+        run = Speculation(pair.target, drafters, pair.vocabulary, ids, request.seed, ending, inspect=inspect)
         with placed("Before round 1"):
             yield Progress("warm-up")
             run.prefill(request.settings.drafter)
@@ -143,11 +157,16 @@ class LiveSource:
         if round_ is not None and round_.stop is not None:
             yield End(round_.stop, self._detail(pair, round_, run.emitted))
 
+    @property
+    def _exits(self) -> tuple[int | None, ...]:
+        """The layers to leave the target after that are asked for, None: half way."""
+        return (self._options.drafting.exit_layer,) if self._options.settings.drafter == "layers" else ()
+
     def _drafters(self, pair: Pair, barred_until: int) -> dict[str, Drafter]:
         """One of each of ``pair.drafters``."""
         drafting, drafters = self._options.drafting, dict[str, Drafter]()
         if pair.second:
-            drafters["model"] = ModelDrafter(pair.second)
+            drafters["model"] = ModelDrafter(pair.second, keep_scores=self._options.inspect)
         drafters["ngram"] = NgramDrafter(
             pair.vocabulary.size,
             pair.target.device,
@@ -158,7 +177,7 @@ class LiveSource:
             barred_until=barred_until,
         )
         if pair.exit_layer:
-            drafters["layers"] = LayersDrafter(pair.target, pair.exit_layer)
+            drafters["layers"] = LayersDrafter(pair.target, pair.exit_layer, keep_scores=self._options.inspect)
         return drafters
 
     def _detail(self, pair: Pair, last: Round, emitted: bytes) -> str | None:
@@ -186,6 +205,7 @@ class LiveSource:
             "min_new_tokens": options.min_new_tokens,
             "stop": list(options.stop),
             "calibrate": options.calibrate,
+            "inspect": options.inspect,
             "device": where(pair.target.model),
             "dtype": numbers(pair.target.model),
             "draft_device": where(pair.second.model) if pair.second else None,
@@ -257,6 +277,7 @@ def warm_up(target: CausalModel, drafter: Drafter, ids: list[int], k: int) -> No
     if length + k + 1 <= target.context:
         target.feed([ids[-1]] * (k + 1), keep=k + 1)
         target.roll_back_to(length)
+    target.refuse_odd(float(target.odd))
 
 
 def calibrate(target: CausalModel, drafter: Drafter, ids: list[int], repeats: int) -> Calibration:

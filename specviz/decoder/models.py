@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from transformers import Cache, PreTrainedModel
 from specviz.decoder.caches import Past
 from specviz.decoder.families import edge_of_positions, way_back
 from specviz.decoder.layers import stack_of
-from specviz.decoder.sampling import NonFiniteScores, shifted
+from specviz.decoder.sampling import NonFiniteScores, shifted, upload
 from specviz.errors import SpecvizError
 
 UNLIMITED = 2**31
@@ -23,6 +24,7 @@ class CausalModel:
     ``vocab_size``: scores are cut to ids below it, so surplus ids of a padded vocabulary are never seen.
     ``context``: the largest number of positions the model may be fed with the present text.
     ``device``: where ids go in and scores come out, whatever other devices the model is spread over.
+    ``odd``: 0, or NaN once any scores were not finite: a number on the device, for whoever hears from it next.
     """
 
     def __init__(self, model: PreTrainedModel, *, role: str, name: str, vocab_size: int, context: int) -> None:
@@ -38,14 +40,18 @@ class CausalModel:
         self.stack = stack_of(model, model.config)
         # On a CPU the output layer copies its whole matrix for a slice of rows, and does not for rows that are picked.
         self._picks = self.device.type == "cpu" and type(model).__module__.startswith("transformers.")
-        self._accepted = frozenset(inspect.signature(type(model).forward).parameters)
-        self._positions = torch.arange(256, device=self.device)
+        accepted = inspect.signature(type(model).forward).parameters
+        self._takes_positions = "position_ids" in accepted
+        self._takes_cache = "cache" in accepted
+        self._takes_keep = "logits_to_keep" in accepted
+        self._positions = torch.arange(256, device=self.device).unsqueeze(0)
         self.bar((), 0)
         self.reset()
 
     def reset(self) -> None:
         """Forget every position."""
         self.context = self._limit
+        self.odd = torch.zeros((), device=self.device)
         self._past: Past = self.way_back.past(self._forward, self.model.config)
 
     def bar(self, ids: Collection[int], until: int) -> None:
@@ -75,20 +81,34 @@ class CausalModel:
         return self._past.cache
 
     def prefill(self, ids: Sequence[int]) -> None:
-        """Begin a new text with ``ids``, all but the last of a prompt, each fed once, none ever taken back."""
+        """Begin a new text with ``ids``, all but the last of a prompt, each fed once, none ever taken back.
+
+        Raises NonFiniteScores.
+        """
         self.context = self.context_of(len(ids) + 1)
         self._fits(len(ids))
         with torch.inference_mode():
-            self._past.prefill(ids)
+            self._past.prefill(self._here(ids))
+        self.refuse_odd(float(self.odd))
 
     @torch.inference_mode()
-    def feed(self, ids: Sequence[int], keep: int) -> Tensor:
+    def feed(self, ids: Sequence[int] | Tensor, keep: int) -> Tensor:
         """Feed ``ids`` at the next positions; shifted scores float32 [keep, vocab_size] of the last ``keep`` of them.
 
-        Raises NonFiniteScores, in words, and ValueError beyond the context.
+        It does not wait for the device: ``odd`` tells whether they are finite. Raises ValueError beyond the context.
         """
         self._fits(self.length + len(ids))
-        return self._past.feed(ids, keep)
+        return self._past.feed(self._here(ids), keep)
+
+    def refuse_odd(self, odd: float) -> None:
+        """Raise NonFiniteScores, in words, where ``odd``, as it came from the device, says that scores were not
+        finite."""
+        if odd != 0:
+            dtype = str(self.dtype).removeprefix("torch.")
+            raise NonFiniteScores(
+                f"The scores of the {self.role} {self.name} in {dtype} are not finite. "
+                "Try --dtype float32, or check its weights."
+            )
 
     @torch.inference_mode()
     def roll_back_to(self, length: int) -> None:
@@ -110,34 +130,34 @@ class CausalModel:
         if length > self.context:
             raise ValueError(f"position {length - 1} does not fit a context of {self.context}")
 
-    def _forward(self, ids: Sequence[int], start: int, cache: Cache | None, keep: int) -> Tensor:
+    def _here(self, ids: Sequence[int] | Tensor) -> Tensor:
+        if isinstance(ids, Tensor):
+            return ids.to(self.device)
+        return upload(torch.tensor(ids, dtype=torch.long), self.device)
+
+    def _forward(self, ids: Tensor, start: int, cache: Cache | None, keep: int) -> Tensor:
         """One forward. Positions are given, since not every family counts what its cache holds; a mask is not, since
         there is no padding, and some families would take one for the block alone."""
-        given = {
-            "position_ids": self._span(start, start + len(ids)).unsqueeze(0),
-            "cache": cache,
-            "use_cache": cache is not None,
-            "logits_to_keep": self._span(len(ids) - keep, len(ids)) if self._picks and keep < len(ids) else keep,
-        }
-        out = self.model(
-            input_ids=torch.tensor([ids], device=self.device),
-            **{name: value for name, value in given.items() if name in self._accepted},
-        )
-        try:
-            scores = out.logits[0, -keep:, : self.vocab_size].to(self.device)
-            barred = self._barred_until - (start + len(ids) - keep + 1)
-            if barred > 0:  # row r speaks of the position behind it
-                scores = scores.clone()
-                scores[:barred].index_fill_(-1, self._barred, float("-inf"))
-            return shifted(scores)
-        except NonFiniteScores:
-            dtype = str(self.dtype).removeprefix("torch.")
-            raise NonFiniteScores(
-                f"The scores of the {self.role} {self.name} in {dtype} are not finite. "
-                "Try --dtype float32, or check its weights."
-            ) from None
+        n = len(ids)
+        given: dict[str, Any] = {}
+        if self._takes_positions:
+            given["position_ids"] = self._span(start, start + n)
+        if self._takes_cache:
+            given["cache"] = cache
+            given["use_cache"] = cache is not None
+        if self._takes_keep:
+            given["logits_to_keep"] = self._span(n - keep, n)[0] if self._picks and keep < n else keep
+        out = self.model(input_ids=ids.unsqueeze(0), **given)
+        scores = out.logits[0, -keep:, : self.vocab_size].to(self.device)
+        barred = self._barred_until - (start + n - keep + 1)
+        if barred > 0:  # row r speaks of the position behind it
+            scores = scores.clone()
+            scores[:barred].index_fill_(-1, self._barred, float("-inf"))
+        scores, odd = shifted(scores)
+        self.odd = self.odd + odd
+        return scores
 
     def _span(self, start: int, end: int) -> Tensor:
-        if end > len(self._positions):
-            self._positions = torch.arange(2 * end, device=self.device)
-        return self._positions[start:end]
+        if end > self._positions.shape[1]:
+            self._positions = torch.arange(2 * end, device=self.device).unsqueeze(0)
+        return self._positions[:, start:end]

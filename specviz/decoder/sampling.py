@@ -4,26 +4,34 @@ Scores come in any float dtype; probabilities are float32, processed in the orde
 Decisions (ratios, residual, cumulative sums) are float64: float32 would lose tail mass at large vocabularies.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from specviz.config import GREEDY_AT_OR_BELOW
 from specviz.errors import SpecvizError
 from specviz.events import Settings
 
-MAX_REDRAWS = 100
+HEAD = 1024
+"""So many of the largest probabilities are sorted before all are."""
+LARGEST_U = 1 - 2**-52
 
 
 class NonFiniteScores(SpecvizError):
     """A model's scores hold NaN or infinity, or leave no token possible."""
 
 
-def float64(x: Tensor) -> Tensor:
-    """``x`` in float64, on the host where the device has no float64 (MPS)."""
-    return (x.cpu() if x.device.type == "mps" else x).double()
+def home(device: torch.device) -> torch.device:
+    """Where a round of a model on ``device`` is decided: there, or on the host where there is no float64 (MPS)."""
+    return torch.device("cpu") if device.type == "mps" else device
+
+
+def upload(values: ArrayLike, device: torch.device) -> Tensor:
+    """``values`` of the host on ``device``, without waiting for it."""
+    tensor = torch.as_tensor(values)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def is_greedy(temperature: float) -> bool:
@@ -40,13 +48,14 @@ def processed(settings: Settings) -> bool:
     )
 
 
-def shifted(scores: Tensor) -> Tensor:
-    """``scores`` [..., V] in float32, less their maximum. Raises NonFiniteScores on NaN, +inf or a row of -inf."""
+def shifted(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """``scores`` [..., V] in float32, less their maximum; and 0, or NaN where they hold NaN, +inf or a row of -inf.
+
+    The second is a float32 [] on the device, so that nobody waits for it.
+    """
     scores = scores.float()
     top = scores.amax(-1, keepdim=True)
-    if not bool(torch.isfinite(top).all()):
-        raise NonFiniteScores("scores are not finite")
-    return scores - top
+    return scores - top, (top - top).sum()
 
 
 def process(scores: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
@@ -56,69 +65,63 @@ def process(scores: Tensor, temperature: float, top_k: int | None, top_p: float 
     """
     if is_greedy(temperature):
         return torch.zeros_like(scores).scatter_(-1, scores.argmax(-1, keepdim=True), 1.0)
-    scores = scores / temperature
+    if temperature != 1.0:
+        scores = scores / temperature
     if top_k is not None and top_k < scores.shape[-1]:
         least = scores.topk(top_k, dim=-1).values[..., -1:]
         scores = scores.masked_fill(scores < least, float("-inf"))
     probs = scores.softmax(-1)
     if top_p is not None and top_p < 1.0:
-        descending = probs.sort(-1, descending=True).values
-        before = float64(descending).cumsum(-1).lt(top_p).sum(-1, keepdim=True).to(probs.device)
-        least = descending.gather(-1, before.clamp_max(probs.shape[-1] - 1))
-        probs = probs.masked_fill(probs < least, 0.0)
+        probs = probs.masked_fill(probs < _least_kept(probs, top_p), 0.0)
         probs = probs / probs.sum(-1, keepdim=True)
     return probs
 
 
-def inverse_cdf(probs: Tensor, u: float) -> int:
-    """The id drawn from ``probs`` [V] by ``u`` in [0, 1).
+def _least_kept(probs: Tensor, top_p: float) -> Tensor:
+    """The smallest probability [..., 1] that top-p keeps: of the fewest that together have ``top_p``.
 
-    It is the first whose float64 cumulative sum exceeds u times the last sum, and never one behind the last
-    id of non-zero probability.
+    On a CPU no more is sorted than has to be; elsewhere sorting all costs less than waiting to hear how much that is.
     """
-    cdf = float64(probs).cumsum(-1)
-    index = int(torch.searchsorted(cdf, cdf[-1] * u, right=True))
-    if index < probs.shape[-1]:
-        return index
-    return int(probs.nonzero()[-1])
+    if probs.device.type == "cpu" and probs.shape[-1] > HEAD:
+        rows = [_least_of_row(row, top_p) for row in probs.reshape(-1, probs.shape[-1])]
+        return torch.cat(rows).reshape(*probs.shape[:-1], 1)
+    descending = probs.sort(-1, descending=True).values
+    return descending.gather(-1, _before(descending, top_p).clamp_max(probs.shape[-1] - 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """A sampled id, the uniform that gave it, and how often an id of probability 0 had to be drawn again."""
-
-    id: int
-    u: float
-    redraws: int
-
-
-def draw(probs: Tensor, u: float, spare: Callable[[], Iterator[float]]) -> Draw:
-    """Sample an id from ``probs`` [V] that has probability above 0, with ``u`` or else with spare uniforms."""
-    token = inverse_cdf(probs, u)
-    if probs[token] > 0:
-        return Draw(token, u, 0)
-    for redraws, again in enumerate(spare(), 1):
-        token = inverse_cdf(probs, again)
-        if probs[token] > 0:
-            return Draw(token, again, redraws)
-        if redraws == MAX_REDRAWS:
+def _least_of_row(probs: Tensor, top_p: float) -> Tensor:
+    """The same [1] of one row [V]."""
+    for descending in _heads(probs, top_p):
+        before = _before(descending, top_p)
+        if before < len(descending):
             break
-    return Draw(int(probs.argmax()), again, MAX_REDRAWS)
+    return descending[before.clamp_max(len(descending) - 1)]
 
 
-def residual(p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    """max(0, p - q) / sum max(0, p - q) for p, q [..., V], in float64, and where the sum is 0 (p itself stands there).
+def _heads(probs: Tensor, top_p: float) -> Iterator[Tensor]:
+    """Ever more of ``probs`` [V], the largest first: ``HEAD``, which have the mass nearly always; all that matter, the
+    others together having less than (1 - top_p) / 2; all."""
+    yield probs.topk(HEAD).values
+    yield probs[probs > (1 - top_p) / (2 * len(probs))].sort(descending=True).values
+    yield probs.sort(descending=True).values
 
-    A rejected position is resampled from it: with the accept rule its marginal is p (Leviathan et al. 2023, A.1).
+
+def _before(descending: Tensor, top_p: float) -> Tensor:
+    """How many of the largest do not reach ``top_p`` together, [..., 1]."""
+    return descending.cumsum(-1, dtype=torch.float64).lt(top_p).sum(-1, keepdim=True)
+
+
+def inverse_cdf(weights: Tensor, u: Tensor) -> Tensor:
+    """The id [1] drawn from ``weights`` [V], probabilities up to a factor, by ``u`` in [0, 1), a float64 [1].
+
+    It is the first whose float64 cumulative sum exceeds u times the last sum. u is held so far below 1 that this
+    product is below the last sum whatever it is rounded to.
     """
-    p64, q64 = float64(p), float64(q)
-    excess = (p64 - q64).clamp_min(0.0)
-    mass = excess.sum(-1, keepdim=True)
-    empty = mass <= 0
-    return torch.where(empty, p64, excess / mass.where(~empty, torch.ones_like(mass))), empty.squeeze(-1)
+    cdf = weights.cumsum(-1, dtype=torch.float64)
+    at = cdf[-1:] * u.clamp_max(LARGEST_U)
+    return torch.searchsorted(cdf, at, right=True).clamp_max_(len(weights) - 1)  # beyond the end: NaN
 
 
 def accept_probs(p_drafted: Tensor, q_drafted: Tensor) -> Tensor:
-    """min(1, p(x)/q(x)) in float64 for the probabilities [K] of the drafted ids; 0 where q(x) is 0."""
-    p64, q64 = float64(p_drafted), float64(q_drafted)
-    return torch.where(q64 > 0, p64 / q64.where(q64 > 0, torch.ones_like(q64)), torch.zeros_like(p64)).clamp_max(1.0)
+    """min(1, p(x)/q(x)) in float64 for the probabilities [K] of the drafted ids. None has q(x) = 0."""
+    return (p_drafted.double() / q_drafted).clamp_max_(1.0)

@@ -93,10 +93,8 @@ class Vocabulary:
 
     def top(self, ids: Sequence[int], probs: Sequence[float]) -> Top:
         """A top list from ids and probabilities in descending order; what has probability 0 is left out."""
-        rows = sorted(
-            ((prob, i) for i, prob in zip(ids, probs, strict=True) if prob > 0), key=lambda row: (-row[0], row[1])
-        )
-        return tuple(Candidate(i, self.bytes_of[i], prob) for prob, i in rows)
+        rows = sorted((-prob, i) for i, prob in zip(ids, probs, strict=True) if prob > 0)
+        return tuple([Candidate(i, self.bytes_of[i], -negative) for negative, i in rows])
 
 
 @dataclass(frozen=True, slots=True)

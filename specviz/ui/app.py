@@ -1,14 +1,13 @@
-"""The app: it owns the session and what came of it, the themes and the way out. Screens only show and ask."""
+"""The app: it owns the session and what came of it, and the way out. Screens only show and ask."""
 
 import contextlib
 import time
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual.app import App
 from textual.binding import BindingType
-from textual.filter import DimFilter
 from textual.message import Message
+from textual.notifications import Notification, SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.timer import Timer
@@ -18,15 +17,18 @@ from specviz.events import Event
 from specviz.rounds import Rounds
 from specviz.session import Session
 from specviz.source import Source
-from specviz.ui import themes
 from specviz.ui.commands import KeyCommands
 from specviz.ui.farewell import farewell
 from specviz.ui.inbox import Inbox
 from specviz.ui.keys import app_bindings
 from specviz.ui.literal import in_ascii, literal
 from specviz.ui.options import AppOptions
+from specviz.ui.picture import Picture
+from specviz.ui.screens.export import ExportScreen
 from specviz.ui.screens.main import MainScreen
+from specviz.ui.screens.present import PresentScreen
 from specviz.ui.terminal_guard import signals_leave
+from specviz.ui.themed import Themed
 from specviz.ui.timeline import Timeline
 from specviz.ui.transport import Transport
 
@@ -41,8 +43,6 @@ SOON = 0.02
 BATCH = 50
 """Seconds of folding events in one go, for keys in between, and between two folds while a long recording is read;
 events between two looks at the clock."""
-DIMMED = 0.66
-"""How much of a dim text's colour stays: with Textual's one half, dim text on white is hard to read."""
 
 
 class BlockScrollBar(ScrollBarRender):
@@ -59,7 +59,7 @@ class Wake(Message, bubble=False):
         return isinstance(message, Wake)
 
 
-class SpecvizApp(App[None]):
+class SpecvizApp(Themed):
     """Shows one source. After ``run()``, ``return_code`` is the exit code and ``farewell()`` what to print."""
 
     TITLE = "specviz"
@@ -81,34 +81,17 @@ class SpecvizApp(App[None]):
             live=options.live,
             pace=options.pace,
             watch=Watch(options.breakpoints, self._store),
+            loop=options.loop,
         )
+        self.presentation: PresentScreen | None = None
+        self._unsaid: list[Notification] = []
         self._started = False
         self._next_paint = 0.0
         self._drain_timer: Timer | None = None
         self._signals = contextlib.ExitStack()
         super().__init__()
         ScrollBar.renderer = BlockScrollBar if options.ascii else ScrollBarRender
-        for line_filter in self._filters:
-            if isinstance(line_filter, DimFilter):
-                line_filter.dim_factor = DIMMED
-        self._use_themes()
-
-    # -- themes
-
-    def _use_themes(self) -> None:
-        loaded, self.bad_themes = themes.load_themes()
-        self.theme_names = list(loaded)
-        for theme in loaded.values():
-            self.register_theme(theme)
-        wanted = self.options.theme or themes.DEFAULT
-        self.unknown_theme = None if wanted in loaded else wanted
-        self.theme = wanted if wanted in loaded else themes.DEFAULT
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return dict(themes.variable_defaults())
-
-    def next_theme(self) -> None:
-        self.theme = themes.after(self.theme, self.theme_names)
+        self.use_theme(options.theme)
 
     # -- life
 
@@ -118,17 +101,43 @@ class SpecvizApp(App[None]):
 
     def on_mount(self) -> None:
         self._signals.enter_context(signals_leave(self.leave))
-        for bad in self.bad_themes:
-            self.say(f"Theme left out: {bad}", error=True)
-        if self.unknown_theme is not None:
-            self.say(f'No theme "{self.unknown_theme}": using "{self.theme}".', error=True)
+        if self.options.present:
+            self.present(by_key=False)
+        self.tell_bad_themes()
+
+    def present(self, *, by_key: bool = True) -> None:
+        """Put the presentation over the main screen; what is being said there waits for it."""
+        self._unsaid += self._notifications
+        self.clear_notifications()
+        self.presentation = PresentScreen(self.transport, self.options, opened_by_key=by_key)
+        self.push_screen(self.presentation, self._presented)
+
+    def _presented(self, _answer: None) -> None:
+        self.presentation = None
+        unsaid, self._unsaid = self._unsaid, []
+        for each in unsaid:
+            self.notify(
+                each.message, title=each.title, severity=each.severity, timeout=each.timeout, markup=each.markup
+            )
+        self.main.update()
+
+    def action_export(self) -> None:
+        """Ask where to save a picture of the screen as it is now."""
+
+        def done(saved: tuple[Path, ...] | None) -> None:
+            if saved:
+                self.say(f"Saved to {' and '.join(map(str, saved))}")
+
+        picture = Picture.of(self)
+        self.push_screen(ExportScreen(picture, self.timeline.shown, ascii=self.options.ascii), done)
 
     def start(self) -> None:
         """Begin the first run; called once the first picture is on screen, for loading takes the interpreter's time."""
         if not self._started:
             self._started = True
             self.session.start()
-            self.transport.begin(self.options.request, paused=self.options.paused, at=self.options.at)
+            paused = self.options.paused or self.options.present
+            self.transport.begin(self.options.request, paused=paused, at=self.options.at)
 
     def on_unmount(self) -> None:
         self._signals.close()
@@ -153,7 +162,9 @@ class SpecvizApp(App[None]):
     @property
     def trace_path(self) -> Path | None:
         """The file this run is in."""
-        return self.inbox.path or self.options.trace
+        recordings = self.options.recordings
+        recorded = recordings[self.transport.request.recording] if recordings else self.options.trace
+        return self.inbox.path or recorded
 
     def farewell(self) -> str:
         """For the normal screen, when the app has left it: what went wrong, the run in numbers, how to see it again."""
@@ -161,8 +172,25 @@ class SpecvizApp(App[None]):
         return in_ascii(words) if self.options.ascii else words
 
     def say(self, message: str, *, error: bool = False) -> None:
-        """A notification of literal text."""
-        self.notify(literal(message), severity="error" if error else "information", markup=False)
+        """The answer to a key, as literal text."""
+        super().notify(literal(message), severity="error" if error else "information", markup=False)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """What nobody asked for waits until the presentation is over."""
+        message = in_ascii(message) if self.options.ascii else message
+        if self.presentation is None:
+            super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+        else:
+            seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+            self._unsaid.append(Notification(message, title, severity, seconds, markup))
 
     # -- events
 
@@ -202,8 +230,10 @@ class SpecvizApp(App[None]):
         wait = self._next_paint - time.monotonic()
         if wait <= 0:
             self.transport.catch_up()
-            self.main.update()
-            self.main.call_after_refresh(self.inbox.painted)
+            self.main.take_run()
+            shown = self.presentation or self.main
+            shown.update()
+            shown.call_after_refresh(self.inbox.painted)
             self._next_paint = time.monotonic() + (FLOODED if self.transport.flooding else SMOOTH)
         if len(self.inbox):
             self._drain_timer = self.set_timer(BREATH, self._drain)

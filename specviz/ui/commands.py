@@ -33,8 +33,10 @@ class KeyCommands(Provider):
             if key.id not in (*EVERYWHERE, "prompt") and main.works(key.id):
                 yield Command(f"{key.label}  {key.shown}", key.id, key.tooltip)
         if main.works("prompt(1)"):
-            for number, (name, _) in enumerate(self._app.options.prompts[:9], start=1):
-                yield Command(f"prompt {number}: {literal(name)}", f"prompt({number})", "")
+            options = self._app.options
+            what = "prompt" if options.live else "run"
+            for number, name in enumerate(options.prepared[:9], start=1):
+                yield Command(f"{what} {number}: {literal(name)}", f"prompt({number})", "")
 
     async def discover(self) -> Hits:
         for command in self._commands():

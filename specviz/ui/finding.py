@@ -12,7 +12,7 @@ from specviz.drafted_tokens import Drafts, rejected_beside, worst_tested
 from specviz.events import Drafted, Emitted, Round
 from specviz.tokens import visible
 from specviz.ui.widgets.numbers import short, told_apart
-from specviz.ui.widgets.sentences import default_row, greedy
+from specviz.ui.widgets.sentences import default_row, drawn, greedy
 
 Place = tuple[int, int]
 NOWHERE: Place = (0, 0)
@@ -112,7 +112,7 @@ def _test(round: Round, rejected: Drafted) -> str:
     if greedy(round):
         return "greedy"
     if rejected.accept_prob is None or round.settings.rule != "exact":
-        return round.settings.rule
+        return round.settings.rule if rejected.target_sample is None else f"target drew {drawn(round, rejected)}"
     u, chance = told_apart(rejected.u, rejected.accept_prob, most=3)
     return f"u {u} ≥ {chance}, overlap {short(rejected.overlap)}"
 

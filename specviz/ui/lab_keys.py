@@ -42,9 +42,9 @@ LAB_KEYS: tuple[LabKey, ...] = (
         (("pagedown", "move(-10)"), ("pageup", "move(10)"), ("home", "move(-1000)"), ("end", "move(1000)")),
     ),
     LabKey(("k(-1)", "k(1)"), "K", ("minus", "plus"), ("-", "+")),
-    LabKey(("reset",), "start values", ("r",), ("r",)),
     LabKey(("why",), "why lossless", ("w",), ("w",)),
     LabKey(("back",), "back", ("q",), ("q",), (("escape", "close"), ("l", "close"))),
+    LabKey(("reset",), "start values", ("r",), ("r",)),
 )
 PAGE_KEYS: tuple[LabKey, ...] = (
     LabKey(

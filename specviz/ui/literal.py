@@ -4,7 +4,7 @@ from specviz.tokens import safe_terminal_text, width
 
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
 SYMBOLS = str.maketrans(
-    {"α": "alpha", "±": "+-", "–": "-", "→": "->", "←": "<-", "↑": "^", "↓": "v", "·": "|", "…": "-"}
+    {"α": "alpha", "±": "+-", "−": "-", "–": "-", "→": "->", "←": "<-", "↑": "^", "↓": "v", "·": "|", "…": "-"}
     | {"✓": "v", "━": "=", "─": "-", "›": ">", "⏎": "\\n", "⇥": "\\t"}
     | {"≤": "<=", "≥": ">=", "␣": "_", "⟨": "<", "⟩": ">", "␡": "^?", UNPRINTABLE: "?"}
     | {chr(0x2400 + i): "^" + chr(0x40 + i) for i in range(32)}

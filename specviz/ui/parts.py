@@ -69,7 +69,7 @@ class KeyBar(Widget):
         height: 1; padding: 0 1;
         .key--key { color: $accent; text-style: bold; }
         .key--label { color: $foreground; }
-        .key--off { color: $secondary; text-style: dim; }
+        .key--off { color: $foreground; text-style: dim; }
     }
     """
 

@@ -11,6 +11,7 @@ from specviz.config import GREEDY_AT_OR_BELOW
 from specviz.events import Drafted, Round
 from specviz.tokens import clip, visible
 from specviz.ui.glyphs import UNICODE, Glyphs
+from specviz.ui.widgets.copied import copied
 from specviz.ui.widgets.numbers import counted, milliseconds, precise, prob, short
 from specviz.ui.widgets.sentences import PLAIN, default_row, explain, greedy, timing, title
 
@@ -86,7 +87,9 @@ def without_correction(round: Round) -> Round:
     return replace(
         round,
         drafted=tuple(
-            replace(d, p_top=(), residual_top=(), target_sample=None) if d.verdict == "rejected" else d
+            replace(d, p_top=(), residual_top=(), target_sample=None, raw=d.raw and replace(d.raw, p_top=()))
+            if d.verdict == "rejected"
+            else d
             for d in round.drafted
         ),
         emitted=round.emitted[: round.n_accepted],
@@ -130,7 +133,7 @@ def times_so_far(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE) 
     if reveal is None or reveal.last:
         return told
     separator = f" {glyphs.dot} "
-    return separator.join(told.split(separator)[: 1 + reveal.verified])
+    return separator.join(told.split(separator)[: (reveal.drafted == round.k) + reveal.verified])
 
 
 def _rejected(round: Round, reveal: Reveal) -> bool:
@@ -140,7 +143,10 @@ def _rejected(round: Round, reveal: Reveal) -> bool:
 def _drafted(round: Round, row: int, glyphs: Glyphs) -> str:
     drafted = round.drafted[row]
     name = _name(drafted, glyphs)
-    unseen = f"draft {row + 1} of {round.k}, rank {drafted.rank_q} in q; the target has not seen it yet"
+    rank = "" if drafted.rank_q is None else f", rank {drafted.rank_q} in q"
+    unseen = f"draft {row + 1} of {round.k}{rank}; the target has not seen it yet"
+    if place := copied(drafted, row):
+        return f"{name} drafted: {place.words}\n{unseen}"
     if round.settings.draft_temperature <= GREEDY_AT_OR_BELOW:
         raw = "" if drafted.raw is None else f", raw q {prob(drafted.raw.q, none=glyphs.none)}"
         return f"{name} drafted: greedy, the draft's first choice{raw}\n{unseen}"

@@ -1,7 +1,7 @@
 """The two status lines as pure functions: what is shown, in which words, and what goes first when room is short."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
@@ -9,6 +9,7 @@ from specviz.events import End, Progress, Settings, Stage
 from specviz.stats import LiveRates
 from specviz.tokens import clip, width
 from specviz.ui.literal import literal
+from specviz.ui.widgets.numbers import plus_minus, prob, times
 from specviz.ui.widgets.sentences import ENDS
 
 Tone = Literal["plain", "strong", "quiet", "accent", "warning", "error"]
@@ -39,11 +40,10 @@ class Field:
 
 
 def rate(value: float | None) -> str:
-    """A number in [0, 1] in four cells."""
+    """A number in [0, 1] in four cells, rounded to neither end."""
     if value is None:
         return "–   "
-    text = f"{value:.3f}"
-    return text[1:] if text.startswith("0") else text[:4]
+    return ">.99" if 0.9995 <= value < 1 else prob(value)
 
 
 def interval(bounds: tuple[float, float] | None) -> str:
@@ -63,7 +63,7 @@ def number(value: float | None, digits: int = 2, width: int = 4) -> str:
 
 
 def signed(value: float | None) -> str:
-    return "   –" if value is None else f"{value:+.1f}".rjust(4)
+    return "   –" if value is None else plus_minus(value, 1).rjust(4)
 
 
 def short_error(value: float | None) -> str:
@@ -77,12 +77,12 @@ def short_error(value: float | None) -> str:
 def warnings(rates: LiveRates) -> list[Field]:
     """What must not be missed: a run slower than without drafting, and numbers that contradict the rule."""
     fields = []
-    if rates.agreement_z is not None and abs(rates.agreement_z) > 4:
-        z = f"|z| {abs(rates.agreement_z):.1f} > 4"
-        fields.append(Field((f"BUG: {z}, acceptance contradicts its chance", f"BUG: {z}"), 0, "error"))
+    if rates.contradicts:
+        z = "" if rates.agreement_z is None else f"|z| {abs(rates.agreement_z):.1f} > 4, "
+        fields.append(Field((f"BUG: {z}acceptance contradicts its chance", f"BUG: {z or 'acceptance'}"), 0, "error"))
     slow = "slower than the target alone"
     if rates.speedup_measured_cost is not None and rates.speedup_measured_cost < 1:
-        fields.append(Field((f"measured {rates.speedup_measured_cost:.2f}x: {slow}", slow), 1, "warning"))
+        fields.append(Field((f"measured {times(rates.speedup_measured_cost)}: {slow}", slow), 1, "warning"))
     elif rates.speedup_model is not None and rates.speedup_model < 1:
         fields.append(Field((slow,), 1, "warning"))
     return fields
@@ -91,7 +91,7 @@ def warnings(rates: LiveRates) -> list[Field]:
 def rate_fields(rates: LiveRates) -> list[Field]:
     """The second line: the rates of the current segment, each under its own name."""
     tested = f"α tested {rate(rates.alpha_tested)}"
-    overlap = f"overlap {rate(rates.alpha_overlap)}"
+    overlap = f"{rates.chance_name} {rate(rates.alpha_overlap)}"
     tokens = f"tokens/round {number(rates.tokens_per_round)}"
     formula = f"formula {number(rates.formula_at_tested)} | {number(rates.formula_at_overlap)}"
     fields = [
@@ -100,7 +100,7 @@ def rate_fields(rates: LiveRates) -> list[Field]:
         Field((f"{tokens} {short_error(rates.tokens_per_round_se)}", tokens, ""), 2, "strong"),
         Field((formula, ""), 7),
         Field((f"c {number(rates.c, 1, 3)}", ""), 6),
-        Field((f"model {number(rates.speedup_model)}x", ""), 3),
+        Field((f"model {times(rates.speedup_model)}".ljust(11), ""), 3),
         *warnings(rates),
         Field((f"z {signed(rates.agreement_z)}", ""), 4),
     ]
@@ -132,8 +132,8 @@ class RunView:
     failed: bool
     draft_device: str = ""
     draft_dtype: str = ""
-    phase: tuple[int, int] | None = None
-    """(phase shown, phases of the round), 1-based; None where the round is shown whole."""
+    phase: int | None = None
+    """The phase the round is shown up to, 1-based; None where it is shown whole."""
     hits: tuple[str, ...] = ()
     """The breakpoints that the round shown hits, in words."""
     expected: int | None = None
@@ -149,6 +149,7 @@ def run_fields(view: RunView) -> list[Field]:
         Field((*pair_names(view.draft, view.target), ""), 4),
         Field((where, ""), 6, "quiet"),
         Field((f"rule {literal(view.rule)}", ""), 7, "quiet"),
+        *drafting(view.shown.drafter, view.next.drafter),
         changing("K", f"{view.shown.k}", f"{view.next.k}"),
         changing("T", temperatures(view.shown), temperatures(view.next)),
         Field((f"seed {view.seed}",), 2),
@@ -166,6 +167,14 @@ def changing(name: str, now: str, then: str) -> Field:
     if now == then:
         return Field((f"{name} {now}",), 1)
     return Field((f"{name} {now}→{then} next", f"{name} {now}→{then}"), 1, "accent")
+
+
+def drafting(now: str, then: str) -> list[Field]:
+    """A switch to come; which one drafts now stands before the target."""
+    if now == then:
+        return []
+    field = changing("drafter", literal(now), literal(then))
+    return [replace(field, forms=(*field.forms, f"→{literal(then)}"))]
 
 
 def temperatures(settings: Settings) -> str:
@@ -217,7 +226,7 @@ def state(view: RunView) -> list[Field]:
         said = literal(", ".join(view.hits))
         fields.insert(0, Field((f"break: {said}", f"break: {clip(said, 24)}", f"break: {clip(said, 12)}"), 1, "accent"))
     if view.phase:
-        place = f"{place}, phase {view.phase[0]} of {view.phase[1]}"
+        place = f"{place}, phase {view.phase}"
     if place:
         fields.append(Field((place,), 0, right=True))
     if not at_end and view.mode == "paused":

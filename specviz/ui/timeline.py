@@ -34,8 +34,12 @@ class Timeline:
         self.max_k = 0
         self.clear()
 
-    def clear(self) -> None:
-        """Forget the run; what was said about the pair stays."""
+    def clear(self, *, same: bool = True) -> None:
+        """Forget the run; what was said about the pair stays, and the room for its K if the ``same`` comes again."""
+        if not same:
+            self.max_k = 0
+        if self.progress is not None and self.progress.stage == "recording":
+            self.progress = None
         self.header: Header | None = None
         self.ready = False
         self.rounds = Rounds()
@@ -77,7 +81,7 @@ class Timeline:
         except ValueError as error:
             self.failed = Failed(f"Round {round.index} cannot be shown: {error}")
             return
-        follows = self.follow and self.at_end
+        follows = self.follow and self.at_end and self.reveal is None
         self.rounds.append(round)
         self.drafts.add(round)
         self.counts.append(len(round.emitted))

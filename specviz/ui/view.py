@@ -18,8 +18,11 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
         return before if value is None else str(value)
 
     shown = timeline.settings or transport.request.settings
+    draft = known("draft", options.draft) if shown.drafter == "model" else shown.drafter
+    if shown.drafter == "layers" and config.get("exit_layer"):
+        draft = f"layers:{known('exit_layer')}"
     return RunView(
-        draft=known("draft", options.draft) if shown.drafter == "model" else shown.drafter,
+        draft=draft,
         target=known("target", options.target),
         device=known("device"),
         dtype=known("dtype"),
@@ -38,8 +41,8 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
         failed=timeline.failed is not None,
         draft_device=known("draft_device"),
         draft_dtype=known("draft_dtype"),
-        phase=(timeline.phase[0] + 1, timeline.phase[1]) if timeline.reveal else None,
-        hits=transport.watch.hit(timeline.shown),
+        phase=timeline.phase[0] + 1 if timeline.reveal else None,
+        hits=transport.watch.hit(timeline.shown) if timeline.reveal is None else (),
         expected=timeline.expected,
     )
 
@@ -74,6 +77,8 @@ def works(action: str, transport: Transport) -> bool:
             return transport.can_change_k(int(action[2:-1]))
         case "temperature(-1)" | "temperature(1)":
             return transport.can_change_temperature(int(action[12:-1]))
+        case "drafter":
+            return transport.can_change_drafter
         case "slower":
             return transport.can_change_pace(1)
         case "faster":
@@ -96,6 +101,6 @@ def hints(transport: Transport) -> tuple[Hint, ...]:
         return (play, k, temperature, *always)
     if transport.mode == "running":
         return (play, rounds, k, temperature, Hint(("slower", "faster"), "pace"), metrics, *always)
-    if transport.live and timeline.over and timeline.at_end:
+    if transport.live and timeline.over and timeline.at_end and timeline.reveal is None:
         return (rounds, tokens, why, metrics, Hint(("again",), "again"), Hint(("reseed",), "seed"), *always)
     return (play, rounds, tokens, why, Hint(("rejection(1)", "rejection(-1)"), "rejection"), metrics, *always)

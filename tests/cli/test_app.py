@@ -10,6 +10,7 @@ from specviz.cli import main
 from tests.pty.terminal import Terminal
 
 ALTERNATE = 1049
+PAGE_DOWN, PAGE_UP, F5 = "\x1b[6~", "\x1b[5~", "\x1b[15~"
 
 
 def specviz(*args: str, columns: int = 120, lines: int = 40, **environment: str) -> Terminal:
@@ -107,6 +108,60 @@ def test_replay_opens_on_the_last_round_or_on_the_one_named(tmp_path: Path) -> N
         terminal.until_shown(f"round {rounds} of {rounds}")
         terminal.send("q")
         assert terminal.ended() == 0
+
+
+def test_a_prepared_talk_is_presented_at_its_pace_and_the_digits_choose(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    for trace, seed in ((first, "7"), (second, "8")):
+        assert main(["run", "--seed", seed, "--max-new-tokens", "8", "--record", str(trace)]) == 0
+    talk = ("replay", str(first), str(second), "--present", "--title", "My talk [/]", "--theme", "light")
+    with specviz(*talk) as terminal:
+        terminal.until_shown("My talk [/]")
+        terminal.until_shown("bundled:draft proposes, bundled:target decides")
+        terminal.send(PAGE_DOWN)
+        terminal.until_shown("The draft proposes  1 of 4")
+        terminal.send(f"b.{F5}{PAGE_DOWN}")
+        terminal.until_shown("The draft proposes  2 of 4")
+        terminal.send(PAGE_UP)
+        terminal.until_shown("The draft proposes  1 of 4")
+        terminal.send("2")
+        terminal.until_shown("proposes, bundled:target decides")
+        terminal.send("q")
+        assert terminal.ended() == 0
+        assert "b.jsonl" in "".join(terminal.shown.split())
+    with specviz("replay", str(first), "--present", "--pace", "0.01", columns=80, lines=24) as terminal:
+        terminal.until_shown("End  token budget used up")
+        terminal.send("\x03")
+        assert terminal.ended() == 130
+    with specviz("replay", str(first), "--present", "--pace", "0.01", "--loop") as terminal:
+        for _ in range(2):
+            terminal.until_shown("End  token budget used up")
+            terminal.until_shown("The draft proposes")
+        terminal.send("q")
+        assert terminal.ended() == 0
+
+
+def test_a_live_presentation_waits_for_the_first_click() -> None:
+    with specviz("--present", "--no-record", "--seed", "7", "--calibrate", "0") as terminal:
+        terminal.until_shown("proposes, bundled:target decides")
+        terminal.until(lambda: "Once upon a time" in terminal.shown, "loaded")
+        assert "round 1" not in terminal.shown
+        terminal.send(PAGE_DOWN)
+        terminal.until_shown("The draft proposes  1 of 4")
+        terminal.send("z")
+        terminal.until_shown("PAUSED  round 1")
+        terminal.send("zq")
+        terminal.until_shown("PAUSED  round 1")
+        terminal.send("q")
+        assert terminal.ended() == 0
+
+
+def test_a_trace_that_is_none_is_refused_before_the_screen_opens(tmp_path: Path) -> None:
+    with specviz("replay", "bundled:demo", str(tmp_path / "none.jsonl"), "--present") as terminal:
+        assert terminal.ended() == 2
+        assert ALTERNATE not in terminal.modes()
+        assert "none.jsonl" in "".join(terminal.shown.split())
+    assert main(["replay", *["bundled:demo"] * 10]) == 2
 
 
 def test_run_on_a_terminal_marks_tokens_by_origin() -> None:

@@ -1,5 +1,6 @@
 """`specviz bench` through the command line."""
 
+import io
 import json
 import math
 import re
@@ -16,7 +17,7 @@ from rich.cells import cell_len
 from specviz.bench_plan import Task
 from specviz.bench_report import Spread, report
 from specviz.cli import main
-from specviz.cli.bench import BENCH_OPTIONS, Wholes, read_prompts, with_prompts
+from specviz.cli.bench import BENCH_OPTIONS, Contenders, Wholes, read_prompts, with_prompts
 from specviz.cli.bench_table import factor_rows, heading, measured_rows, speedup_rows, stacked
 from specviz.cli.parameters import RUN_OPTIONS
 from specviz.config import PairOptions, RunOptions
@@ -98,6 +99,62 @@ def test_rows_by_hand() -> None:
     assert factor_rows(done) == [["K 2 model", "1.25", *factors]]
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+def test_drafters_side_by_side(
+    columns: int, shelf: Shelf, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    target = shelf.random(2, layers=3, vocab=24)
+    common = ["--target", target, "--prompt", text_of([3, 5, 8, 3, 5]), "--max-new-tokens", "16", "--repeats", "2"]
+    assert main(["bench", *common, "--drafter", "ngram,layers:1,layers:2", "--k", "2,8"]) == 0
+    out = capfd.readouterr().out
+    assert max(cell_len(line) for line in out.splitlines()) <= columns and "…" not in out
+    first = " ".join(out.split())
+    assert first.startswith("ngram, layers:1, layers:2 > ") and " > None" not in first
+    assert re.search(r"^layers:2 K 8( +\.\d\d| +1\.00| +–){4}", out, re.MULTILINE)
+    assert re.search(r"^ngram K 8 .* – +\d+/\d+ ", out, re.MULTILINE), "no c, and its plain rounds counted"
+    for line in out.splitlines():
+        if line.startswith(("K 2 ", "K 8 ", "target")):
+            assert not re.search(r"–\d*\.?$", line), "no figure is cut off"
+
+
+def test_drafters_in_json(shelf: Shelf, capfd: pytest.CaptureFixture[str]) -> None:
+    target = shelf.random(2, layers=3, vocab=24)
+    common = ["--target", target, "--prompt", text_of([3, 5, 8, 3, 5]), "--max-new-tokens", "16", "--repeats", "1"]
+    assert main(["bench", *common, "--drafter", "layers,ngram", "--k", "2", "--json", "--rule", "equality"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert [row["drafter"] for row in told["k"]] == ["layers:1", "ngram"]
+    assert told["config"]["rule"] == "equality" and told["draft"]["token_ms"] is None
+    assert told["calibration"]["drafters"]["layers:1"]["c"]["median"] > 0
+
+
+def test_the_equality_rules_rate_is_called_match(tiny: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *tiny, *TINY, "--rule", "equality"]) == 0
+    out = capfd.readouterr().out
+    assert re.search(r"tested +match +/round", out) and "overlap" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "contenders"),
+    [
+        ("model", ["model"]),
+        ("model,ngram,layers", ["model", "ngram", "layers"]),
+        ("layers:1,layers:2,layers:1", ["layers:1", "layers:2"]),
+        ("ngram,ngram", ["ngram"]),
+    ],
+)
+def test_lists_of_drafters(text: str, contenders: list[str]) -> None:
+    assert list(map(str, Contenders().convert(text, None, None))) == contenders
+
+
+@pytest.mark.parametrize(
+    "text", ["", "copy", "model,", "layers:0", "layers:", "ngram:2", "model ngram", "layers:99999"]
+)
+def test_what_is_no_list_of_drafters_is_refused_in_words(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is no list of model, ngram, layers or layers:N"):
+        Contenders().convert(text, None, None)
+
+
 def test_a_slowdown_is_named() -> None:
     done = report(PLAN, one_repeat())
     slow = replace(done.rows[0], speedup=Spread(0.8, 0.7, 0.9))
@@ -128,7 +185,16 @@ def test_lists_and_ranges(text: str, numbers: tuple[int, ...]) -> None:
     assert Wholes(1, 32).convert(text, None, None) == numbers
 
 
-@pytest.mark.parametrize("text", ["", "0", "33", "8..1", "1..", "1,,2", "a", "1.5", "-1", "1..2..3", "1 2", "9" * 40])
+@pytest.mark.parametrize(
+    ("text", "words"), [("8..1", "8..1 descends: write 1..8."), ("1,32..31", "32..31 descends: write 31..32.")]
+)
+def test_a_range_that_descends_is_named(text: str, words: str) -> None:
+    with pytest.raises(click.BadParameter) as refused:
+        Wholes(1, 32).convert(text, None, None)
+    assert refused.value.message == words
+
+
+@pytest.mark.parametrize("text", ["", "0", "33", "33..1", "1..", "1,,2", "a", "1.5", "-1", "1..2..3", "1 2", "9" * 40])
 def test_what_is_no_list_is_refused_in_words(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is no list"):
         Wholes(1, 32).convert(text, None, None)
@@ -136,6 +202,22 @@ def test_what_is_no_list_is_refused_in_words(text: str) -> None:
 
 def test_prompts_are_lines_with_escapes() -> None:
     assert read_prompts('a\\nb\n\n  \nsay \\"c:\\\\new\\" \r\n\\t\\d') == ("a\nb", 'say \\"c:\\new\\" ', "\t\\d")
+
+
+def test_the_mark_before_a_file_of_prompts_is_no_part_of_one(tmp_path: Path) -> None:
+    (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfOnce\nTwice\n")
+    options = with_prompts(RunOptions(PairOptions(), Settings()), str(tmp_path / "marked"), given=False)
+    assert [text for _, text in options.prompts] == ["Once", "Twice"]
+
+
+def test_prompts_come_from_standard_input(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Once\nup\\non\n"), "utf-8"))
+    options = with_prompts(RunOptions(PairOptions(), Settings()), "-", given=False)
+    assert [text for _, text in options.prompts] == ["Once", "up\non"]
+    assert capfd.readouterr().err == ""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xe9"), "utf-8"))
+    with pytest.raises(click.UsageError, match="--prompts - is not UTF-8"):
+        with_prompts(RunOptions(PairOptions(), Settings()), "-", given=False)
 
 
 def test_twenty_prompts_come_with_specviz() -> None:
@@ -161,6 +243,8 @@ def test_twenty_prompts_come_with_specviz() -> None:
         (("--prompts", "{latin}"), "not UTF-8"),
         (("--prompts", "{latin}", "--prompt", "x"), "--prompts"),
         (("--prompt", "x", "--prompt", "y"), "takes one"),
+        (("--drafter", "model,copy"), "--drafter"),
+        (("--drafter", "ngram,model", "--target", "x"), "--draft"),
     ],
 )
 def test_usage_errors(args: tuple[str, ...], named: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -181,7 +265,7 @@ def test_every_option_of_a_run_but_three_is_taken_and_none_twice() -> None:
     mine = names(BENCH_OPTIONS)
     assert len(mine) == len(set(mine))
     assert set(names(RUN_OPTIONS)) - set(mine) == {"--record"}
-    assert set(mine) - set(names(RUN_OPTIONS)) == {"--repeats", "--prompts", "--json"}
+    assert set(mine) - set(names(RUN_OPTIONS)) == {"--repeats", "--prompts", "--json", "--baseline"}
 
 
 def test_an_interruption_ends_with_what_is_complete(
@@ -215,4 +299,62 @@ def test_without_calibration_predictions_are_dashes(tiny: list[str], capfd: pyte
     assert main(["bench", *tiny, *TINY, "--calibrate", "0"]) == 0
     out = capfd.readouterr().out
     assert "T_p – · T_q – · c –" in out
+    words = " ".join(out.split())
+    assert re.search(
+        r"So counted a plain token takes \d+\.\d\d ms\. With what specviz adds, a look at every round, it takes", words
+    )
     assert re.search(r"^2 +\d\.\d\d +– +– +– +–", out, re.MULTILINE)
+
+
+def test_the_baseline_stands_beside_it(two_prompts: str, capfd: pytest.CaptureFixture[str]) -> None:
+    asked = [
+        "bench",
+        "--json",
+        "--prompts",
+        two_prompts,
+        *TINY,
+        "--temperature",
+        "0",
+        "--baseline",
+        "hf",
+        "--no-inspect",
+    ]
+    assert main(asked) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert told["config"]["inspect"] is False
+    assert (told["baseline"]["engine"], [row["k"] for row in told["baseline"]["k"]]) == ("hf", [1, 2])
+    assert told["baseline"]["version"] == told["config"]["versions"]["transformers"]
+    for row in told["baseline"]["k"]:
+        assert row["same_text"] is True
+        assert row["ratio"]["median"] == pytest.approx(
+            row["tokens_per_s"]["median"] / row["baseline_tokens_per_s"]["median"]
+        )
+        assert row["outside"]["median"] == pytest.approx(1 - row["forwards_ms"]["median"] / row["round_ms"]["median"])
+
+
+def test_the_baseline_has_a_table_that_fits(
+    tiny: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["bench", *tiny, *TINY, "--baseline", "hf"]) == 0
+    out = capfd.readouterr().out
+    assert max(cell_len(line) for line in out.splitlines()) <= 80
+    assert "assisted" in out and "The texts are drawn, so they are not the same." in out
+    assert main(["bench", *tiny, *TINY]) == 0
+    assert "assisted" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--drafter", "ngram"], "--drafter"),
+        (["--drafter", "model,layers"], "--drafter"),
+        (["--rule", "equality", "--top-p", "0.9"], "--rule, --top-p"),
+        (["--draft-temperature", "0.5", "--stop", "x"], "--draft-temperature, --stop"),
+    ],
+)
+def test_the_baseline_refuses_what_it_does_otherwise(
+    options: list[str], named: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--baseline", "hf", *options]) == 2
+    assert f"without cuts: leave {named} away." in " ".join(capfd.readouterr().err.split())

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from specviz.cli import main
+from specviz.cli import app, main
+from specviz.cli.live import DeferredSource
+from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions
+from specviz.ui.options import AppOptions
 from tests.cli.test_run import run_json
 from tests.decoder.models import Shelf, everywhere, text_of
 from tests.decoder.running import greedy
@@ -44,6 +47,47 @@ def test_a_named_draft_is_there_to_switch_to(shelf: Shelf, capfd: pytest.Capture
     pair = ["--target", target(shelf), "--draft", shelf.random(3, vocab=24)]
     config = run_json(capfd, *pair, "--drafter", "ngram", "--prompt", "w3", "--max-new-tokens", "2")["config"]
     assert config["drafters"] == ["model", "ngram", "layers"]
+
+
+@pytest.mark.parametrize(
+    ("args", "draft"),
+    [
+        ([], BUNDLED_DRAFT),
+        (["--drafter", "ngram"], BUNDLED_DRAFT),
+        (["--drafter", "layers", "--target", BUNDLED_TARGET], BUNDLED_DRAFT),
+        (["--drafter", "ngram", "--target", "gpt2"], None),
+        (["--drafter", "ngram", "--target", "gpt2", "--draft", "distilgpt2"], "distilgpt2"),
+    ],
+)
+def test_the_app_has_the_bundled_draft_to_switch_to(
+    args: list[str], draft: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[tuple[RunOptions, AppOptions]] = []
+
+    def show(source: DeferredSource, display: AppOptions) -> int:
+        opened.append((source._options, display))
+        return 0
+
+    monkeypatch.setattr(app, "_show", show)
+    monkeypatch.setattr(app, "require_terminal", lambda *_, **__: None)
+    assert main([*args, "--no-record"]) == 0
+    ((options, display),) = opened
+    assert options.pair.draft == draft and display.draft == (draft or "")
+    assert options.settings.drafter == (args[1] if args else "model")
+
+
+def test_the_summary_of_a_run_calls_the_rate_by_its_name(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = tmp_path / "run.jsonl"
+    args = ["run", "--rule", "equality", "--max-new-tokens", "4", "--calibrate", "0", "--record", str(trace)]
+    assert main(args) == 0
+    out = capfd.readouterr().out
+    assert "· α match 0." in out and "at α match" in out and "overlap" not in out
+    assert main(["stats", str(trace)]) == 0
+    out = capfd.readouterr().out
+    assert "α match" in out and "formula at α match" in out and "overlap" not in out
+    assert "rule" in out and "equality" in out
+    assert main(["stats", str(trace), "bundled:demo"]) == 0
+    assert "α match / overlap" in capfd.readouterr().out
 
 
 def test_a_corpus_of_ones_own(shelf: Shelf, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

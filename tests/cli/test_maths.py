@@ -11,6 +11,8 @@ import pytest
 
 from specviz.cli import main
 from specviz.cli import simulate as simulate_module
+from specviz.simulated import AtTemperature, at_temperatures
+from specviz.toy_pair import ToyPair
 from tests.cli.conftest import Specviz
 
 
@@ -213,6 +215,38 @@ def test_the_extremes_work(capsys: pytest.CaptureFixture[str]) -> None:
     told(capsys, "theory", "--alpha", "0", "--k", "0", "--c", "1e-300", "--derive")
 
 
+@pytest.mark.parametrize("columns", [24, 40, 60])
+def test_narrow_tables_break_no_number(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = told(capsys, "theory", "--alpha", "0.8", "--k", "4", "--c", "10")
+    tables = [line for line in out.splitlines() if line[:1] in " 0" or set(line) == {"─"}]
+    assert max(map(len, tables)) <= columns
+    cells = " ".join(tables).split()
+    for number in ("3.362", "2.40", "2.47", "0.287", "5.00", "1.49", "0.200", "0.160", "0.128", "0.102", "0.410"):
+        assert number in cells, number
+    for title in ("speedup", "ceiling", "operations", "P(N=i)", "break-even α"):
+        assert title in out, title
+    assert all(line.split()[:3] == ["0.8", "4", "10"] for line in tables if line.startswith("0.8 4 10"))
+
+    out = told(capsys, "simulate", "--rule", "all", "--vocab", "10", "--rounds", "200")
+    assert "…" not in out
+    for title in ("tokens/round", "TV exact", "chi-square"):
+        assert title in out, title
+    assert out.count("first-free ") >= 2, "each table below another names its rows"
+    table = out.split("\n\n", 1)[1].split("keeps:")[0]
+    assert max(map(len, table.splitlines())) <= max(columns, len("residual-p 3.496 ±0.017"))
+
+
+def test_repeated_lists_all_count(capsys: pytest.CaptureFixture[str]) -> None:
+    args = ("theory", "--alpha", ".5", "--alpha", ".6,.7", "--k", "1", "--k", "2..3", "--c", "5", "--c", "inf")
+    rows = read(capsys, *args)["rows"]
+    assert sorted({row["alpha"] for row in rows}) == [0.5, 0.6, 0.7]
+    assert sorted({row["k"] for row in rows}) == [1, 2, 3]
+    assert {row["c"] for row in rows} == {5.0, "inf"}
+
+
 # -- simulate
 
 
@@ -255,6 +289,79 @@ def test_rules_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     assert "…" not in out
 
 
+def test_numbers_are_taken_as_they_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "q"
+    file.write_text(".1 .2 .7")
+    small = ("simulate", "--rounds", "50")
+    for args, mix in (
+        (("--p", ".5,.25,.25", "--q", ".25,.25,.5"), 0.0),
+        (("--vocab", "3", "--q", str(file)), 0.0),
+        (("--q", "disjoint"), 0.0),
+        (("--q", "equal"), 0.0),
+        (("--q", "peaked"), 0.5),
+        (("--p", ".5,.25,.25"), 0.5),
+        (("--q", "disjoint", "--mix", ".3"), 0.3),
+        (("--p", ".5,.5", "--q", ".2,.8", "--varying"), 0.5),
+    ):
+        assert read(capsys, *small, *args)["mix"] == mix, args
+    [rule] = read(capsys, *small, "--p", ".5,.25,.25", "--q", ".25,.25,.5")["rules"]
+    assert rule["alpha"]["sum_min"] == pytest.approx(0.75)
+
+
+def test_numbers_that_do_not_sum_to_1(capsys: pytest.CaptureFixture[str]) -> None:
+    args = ("simulate", "--rounds", "50", "--p", ".5,.5", "--q", "1,3")
+    assert "p as given, q as given, divided by their sum, V = 2," in told(capsys, *args)
+    assert read(capsys, *args)["divided_by_their_sum"] == ["q"]
+    assert "divided" not in told(capsys, "simulate", "--rounds", "50", "--p", ".1,.2,.7", "--q", ".3,.3,.4")
+
+
+def test_other_draft_temperatures_only_where_they_are_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    totals: list[int] = []
+
+    def counted(pair: ToyPair, *, rounds: int, **given: Any) -> list[AtTemperature]:
+        asked.append(rounds)
+        return at_temperatures(pair, rounds=rounds, **given)
+
+    class CountedBar(simulate_module.Bar):
+        def __init__(self, total: int) -> None:
+            totals.append(total)
+            super().__init__(total)
+
+    monkeypatch.setattr(simulate_module, "at_temperatures", counted)
+    monkeypatch.setattr(simulate_module, "Bar", CountedBar)
+    told(capsys, "simulate", "--rounds", "70", "--varying")
+    told(capsys, "simulate", "--rounds", "70", "--rule", "exact,greedy")
+    assert asked == []
+    told(capsys, "simulate", "--rounds", "70")
+    assert asked == [70]
+    assert totals == [70, 140, 70 * 7], "and the bar counts them"
+
+
+def test_no_degree_of_freedom_has_no_p(capsys: pytest.CaptureFixture[str]) -> None:
+    args = ("simulate", "--p", "1", "--q", "1", "--rounds", "3")
+    assert "nothing to test" in told(capsys, *args)
+    assert re.search(r"(?m)^exact .* 0/0 +–$", told(capsys, *args, "--rule", "exact,greedy"))
+    found = read(capsys, *args)
+    assert found["rules"][0]["chi_square"]["p_value"] is None
+    assert found["draft_temperatures"][0]["p_value"] is None
+
+
+def test_varying_side_by_side_shows_the_formula(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    out = told(capsys, "simulate", "--varying", "--rule", "all")
+    title = next(line for line in out.splitlines() if "keeps" in line)
+    assert title.split()[4:6] == ["tokens/round", "formula"]
+    [exact] = [line.split() for line in out.splitlines() if line.startswith("exact  ") and "yes" in line]
+    assert float(exact[6]) - float(exact[4]) > 4 * float(exact[5].removeprefix("±"))
+    assert "the formula sits above" in out
+    assert "formula" not in told(capsys, "simulate", "--rule", "all", "--rounds", "100")
+
+
 def test_varying_shows_the_formula_above(capsys: pytest.CaptureFixture[str]) -> None:
     out = told(capsys, "simulate", "--varying")
     off = re.search(r"(\+\d+\.\d) standard errors", out)
@@ -287,6 +394,9 @@ def test_lists_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         (("--p", "."), "--p"),
         (("--p", "a\0b"), "--p"),
         (("--p", "1,-1"), "--p: the list cannot be used"),
+        (("--p", "1,nan"), "--p: the list cannot be used: 'nan' is no finite number."),
+        (("--p", "1,,2"), "--p: the list cannot be used: nothing stands between two commas."),
+        (("--p", ""), "--p: an empty text is no shape"),
         (("--p", "0,0"), "at least one"),
         (("--q", "1,1e999"), "--q"),
         (("--p", "1,2", "--q", "1,2,3"), "2 and 3 numbers"),
@@ -308,12 +418,29 @@ def test_impossible_inputs_of_simulate(capsys: pytest.CaptureFixture[str], args:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"one two", b"\xff\xfe", b"[1, [2]]", b"[true]", b'{"p": 1}', b"[" * 100_000, b"1,,2,-"]
+    ("data", "words"),
+    [
+        (b"", "it is empty."),
+        (b" \n", "it is empty."),
+        (b"one two", "'one' is no finite number."),
+        (b"\xff\xfe", "is not UTF-8 text."),
+        (b"[1, [2]]", "it is no JSON list of numbers."),
+        (b"[true]", "it is no JSON list of numbers."),
+        (b"[]", "it holds no number."),
+        (b"[1, NaN]", "'nan' is no finite number."),
+        (b'{"p": 1}', "is no finite number."),
+        (b"[" * 100_000, "it is no JSON list of numbers."),
+        (b"1,,2,-", "nothing stands between two commas."),
+        (b"1,2,-", "'-' is no finite number."),
+    ],
 )
-def test_files_that_hold_no_distribution(capsys: pytest.CaptureFixture[str], tmp_path: Path, data: bytes) -> None:
+def test_files_that_hold_no_distribution(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, data: bytes, words: str
+) -> None:
     path = tmp_path / "p"
     path.write_bytes(data)
-    assert str(path) in refused(capsys, "simulate", "--p", str(path))
+    err = refused(capsys, "simulate", "--p", str(path))
+    assert str(path) in err and words in err
 
 
 def test_a_million_rounds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -383,3 +383,23 @@ def test_c34_other_score_processors_are_refused_by_name(
 ) -> None:
     assert main([*command, option, value]) == 2
     assert f"{option} is not supported" in capfd.readouterr().err
+
+
+def test_no_inspect_leaves_out_what_no_rate_needs(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = ["run", "--json", "--max-new-tokens", "20", "--prompt", "Once upon a time"]
+    told = []
+    for more in ([], ["--no-inspect"]):
+        trace = tmp_path / f"{len(more)}.jsonl"
+        assert main([*run, *more, "--record", str(trace)]) == 0
+        told.append(json.loads(capfd.readouterr().out))
+        lines = [json.loads(line) for line in trace.read_text().splitlines()]
+        tokens = [token for line in lines if line["type"] == "round" for token in line["drafted"] + line["emitted"]]
+        assert [token["entropy_p"] is None for token in tokens] == [bool(more)] * len(tokens)
+        assert [token["p_top"] == [] for token in tokens] == [bool(more)] * len(tokens)
+        assert main(["stats", str(trace)]) == 0
+        capfd.readouterr()
+    looked, blind = told
+    assert [blind["config"]["inspect"], looked["config"]["inspect"]] == [False, True]
+    assert [blind[key] for key in ("ids", "alpha", "per_position")] == [
+        looked[key] for key in ("ids", "alpha", "per_position")
+    ]

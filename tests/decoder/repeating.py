@@ -12,7 +12,6 @@ from math import sqrt
 from typing import Protocol
 
 import numpy as np
-import pytest
 import torch
 from scipy.stats import chi2
 from torch import Tensor
@@ -23,7 +22,6 @@ from specviz.decoder.uniforms import Uniforms
 from specviz.events import Settings
 
 Decide = Callable[..., deciding.Decision]
-Residual = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Place(Protocol):
@@ -72,7 +70,7 @@ class Behind:
     def _scores(self, model: CausalModel, continuations: Sequence[tuple[int, ...]], keep: int) -> Tensor:
         ids = torch.tensor([[*self._ids, *drafted] for drafted in continuations])
         logits = model.model(input_ids=ids, use_cache=False, logits_to_keep=keep).logits
-        return sampling.shifted(logits[..., : model.vocab_size])
+        return sampling.shifted(logits[..., : model.vocab_size])[0]
 
     def _q(self, drafted: tuple[int, ...]) -> Tensor:
         s = self._settings
@@ -111,31 +109,15 @@ def repeated(place: Place, k: int, seeds: Iterable[int], decide: Decide = decidi
     for seed in seeds:
         uniforms = Uniforms(seed, 1, k)
         drafted: tuple[int, ...] = ()
-        for i in range(1, k + 1):
-            drafted += (sampling.draw(place.q(drafted), uniforms.draft(i), uniforms.spare).id,)
-        drafts.append((drafted, uniforms))
+        for u in torch.from_numpy(uniforms.drafts(k)):
+            drafted += (int(sampling.inverse_cdf(place.q(drafted), u.unsqueeze(0))),)
+        drafts.append((drafted, torch.from_numpy(uniforms.slots)))
     place.learn(drafted for drafted, _ in drafts)
     outcomes = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deciding, "residual", once_a_block(vars(deciding)["residual"]))
-        for drafted, uniforms in drafts:
-            tests = [uniforms.test(i) for i in range(1, k + 1)]
-            decision = decide(*place.block(drafted), drafted, tests, uniforms.last, uniforms.spare)
-            outcomes.append(Outcome(drafted, decision.n_accepted, decision.last_id))
+    for drafted, slots in drafts:
+        decision = decide(*place.block(drafted), torch.tensor(drafted), slots)
+        outcomes.append(Outcome(drafted, int(decision.n_accepted), int(decision.last_id)))
     return outcomes
-
-
-def once_a_block(residual: Residual) -> Residual:
-    """The same function, which remembers what it said of each block: it costs most and depends on p and q alone."""
-    said: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
-
-    def remembered(p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-        key = p.data_ptr(), q.data_ptr()
-        if key not in said:
-            said[key] = residual(p, q)
-        return said[key]
-
-    return remembered
 
 
 def p_value(ids: Sequence[int], probs: Tensor) -> float:

@@ -154,7 +154,7 @@ def check_round(round_: Round) -> None:
         assert token.q > 0
         assert all(0 <= chance <= 1 for chance in (token.p, token.q, token.overlap, token.match))
         assert all(0 <= u < 1 for u in (token.u, token.draft_u, round_.last_u))
-        assert isfinite(token.entropy_p) and isfinite(token.entropy_q)
+        assert all(nats is None or isfinite(nats) for nats in (token.entropy_p, token.entropy_q))
         assert (token.accept_prob is None) != exact
         assert (token.target_sample is None) == exact
     for out in round_.emitted:

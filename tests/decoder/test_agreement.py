@@ -22,7 +22,7 @@ Test = tuple[int, bool, float]
 
 def gathered(seed: int) -> list[Test]:
     """At least ``TESTED`` tests of runs under one seed."""
-    options = RunOptions(PairOptions(), Settings(), max_new_tokens=220, calibrate=0)
+    options = RunOptions(PairOptions(), Settings(), max_new_tokens=220, calibrate=0, inspect=False)
     source = LiveSource(options)
     source.open(lambda _event: None)
     tests: list[Test] = []

@@ -1,11 +1,12 @@
 """A pair run by a plan: plain decoding is plain, speculation drafts K every round, and the order changes nothing."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from specviz.bench_plan import CALIBRATION, DRAFT, TARGET, Configuration, Plan, Task
-from specviz.config import PairOptions, RunOptions
+from specviz.bench_plan import CALIBRATION, DRAFT, TARGET, Configuration, Contender, Plan, Task
+from specviz.config import DrafterOptions, PairOptions, RunOptions
 from specviz.decoder.bench import Bench, Measured
 from specviz.errors import SpecvizError
 from specviz.events import Round, Settings
@@ -101,6 +102,36 @@ def test_every_prompt_is_read_before_any_is_run(shelf: Shelf) -> None:
     runs = source.measure([Task(0, 0, TARGET)])
     with pytest.raises(SpecvizError, match="prompt 200 tokens, limit 128"):
         next(runs)
+
+
+def test_contenders_take_turns_and_each_is_what_it_is_alone(shelf: Shelf) -> None:
+    target, draft = shelf.random(2, layers=3, vocab=24), shelf.noisy(2, 0.05, layers=3, vocab=24)
+    options = RunOptions(PairOptions(draft, target), Settings(), (("one", text_of([3, 5, 8, 3, 5])),), calibrate=1)
+    asked = [Contender("ngram"), Contender("layers"), Contender("layers", 1), Contender("layers", 2), Contender()]
+    source = Bench(replace(options, max_new_tokens=20), contenders=asked)
+    source.open(lambda _: None)
+    assert list(map(str, source.contenders)) == ["ngram", "layers:1", "layers:2", "model"], "half of three is one"
+    plan = Plan(1, (3,), 1, contenders=source.contenders)
+    taken = {measured.task.configuration: measured for measured in source.measure(plan.tasks(0))}
+    for contender in source.contenders:
+        measured = taken[Configuration("speculative", 3, contender)]
+        assert {round_.settings.drafter for round_ in measured.rounds} == {contender.drafter}
+        drafting = DrafterOptions(exit_layer=contender.exit_layer)
+        settings = setting(3, drafter=contender.drafter)
+        alone = play(opened(target, draft, max_new_tokens=60, drafting=drafting), text_of([3, 5, 8, 3, 5]), settings)
+        assert ids(measured.rounds) == alone.ids[: len(ids(measured.rounds))]
+        assert [r.drafted for r in measured.rounds] == [r.drafted for r in alone.rounds[: len(measured.rounds)]]
+        calibration = taken[Configuration("calibration", 0, contender)].calibration
+        assert calibration and (calibration.draft_step_ms is None) == (contender.drafter == "ngram")
+
+
+def test_a_layer_that_is_not_there_is_refused_before_weights_are_read(shelf: Shelf) -> None:
+    options = RunOptions(PairOptions(None, shelf.random(1, layers=2)), Settings(drafter="ngram"), PROMPTS)
+    source = Bench(options, contenders=[Contender("ngram"), Contender("layers", 2)])
+    stages: list[object] = []
+    with pytest.raises(SpecvizError, match="--exit-layer is from 1 to 1"):
+        source.open(lambda event: stages.append(getattr(event, "stage", None)))
+    assert "target" not in stages
 
 
 def test_it_describes_what_it_runs_on(pair: tuple[str, str]) -> None:

@@ -39,8 +39,8 @@ def folders(shelf: Shelf, family: str) -> tuple[str, str]:
 @pytest.mark.parametrize("drafter", DRAFTERS)
 def test_c07_greedy_equality_for_every_k_and_rule(shelf: Shelf, family: str, drafter: str) -> None:
     target, draft = folders(shelf, family)
-    source = opened(target, draft, max_new_tokens=30)
-    reference = greedy(target, PROMPT, 30)
+    source = opened(target, draft, max_new_tokens=20)
+    reference = greedy(target, PROMPT, 20)
     verdicts: Counter[str] = Counter()
     for rule in RULES:
         for k in range(1, 7):
@@ -73,7 +73,7 @@ def rounds_of(source: Opened, settings: Settings, seeds: range) -> list[Round]:
 def test_the_text_is_the_targets_own(shelf: Shelf, drafter: str, rule: str) -> None:
     target = shelf.random(2, layers=2, vocab=16, spread=0.3)
     settings = setting(2, 0.8, drafter=drafter, rule=rule)
-    made = rounds_of(opened(target, alone=True), settings, range(900))
+    made = rounds_of(opened(target, alone=True), settings, range(700))
     texts = [[token.id for token in round_.emitted] for round_ in made]
 
     def own(ids: list[int]) -> torch.Tensor:
@@ -83,7 +83,7 @@ def test_the_text_is_the_targets_own(shelf: Shelf, drafter: str, rule: str) -> N
     assert {r.k for r in made} == {2}
     assert p_value([text[0] for text in texts], own(PROMPT)) > 1e-4
     first, n = Counter(text[0] for text in texts if len(text) > 1).most_common(1)[0]
-    assert n > 60
+    assert n > 40
     seconds = [text[1] for text in texts if text[0] == first and len(text) > 1]
     assert p_value(seconds, own([*PROMPT, first])) > 1e-4
     tested = [d for r in made for d in r.drafted[: r.tested]]

@@ -26,8 +26,8 @@ def proposed(ids: list[int], k: int = 4, *, longest: int = 4, shortest: int = 1,
     drafter.prefill(ids)
     proposal = drafter.propose(ids, k, setting(k), Uniforms(0, 1, k), lambda: False)
     assert proposal is not None
-    assert (proposal.plain_reason == "no_match") == (not proposal.ids)
-    return list(proposal.ids)
+    assert (proposal.plain_reason == "no_match") == (not len(proposal.ids))
+    return proposal.ids.tolist()
 
 
 def brute_force(ids: list[int], k: int, longest: int, shortest: int) -> list[int]:

@@ -1,5 +1,6 @@
 """The exact rule: what is accepted, what is resampled, and what a person is told about it."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt
 from typing import Any
@@ -9,9 +10,10 @@ import pytest
 import torch
 
 from specviz import rules
-from specviz.decoder import sampling
-from specviz.decoder.deciding import decide_exact
-from specviz.decoder.sampling import inverse_cdf, process, shifted
+from specviz.decoder import deciding
+from specviz.decoder.deciding import Decide, Decision, decide_exact, residual
+from specviz.decoder.drafters import model
+from specviz.decoder.sampling import HEAD, inverse_cdf, process, shifted
 from specviz.decoder.uniforms import Uniforms
 from specviz.events import Settings
 from specviz.theory import expected_tokens
@@ -42,8 +44,24 @@ def random_case(generator: np.random.Generator) -> dict[str, Any]:
     p, q = distributions(k + 1), distributions(k)
     if k and generator.random() < 0.2:
         q = p[:-1].clone()
-    drafted = [inverse_cdf(row, float(u)) for row, u in zip(q, generator.random(k), strict=True)]
+    drafted = [drawn(row, float(u)) for row, u in zip(q, generator.random(k), strict=True)]
     return {"p": p, "q": q, "drafted": drafted, "u": generator.random(k).tolist(), "last_u": float(generator.random())}
+
+
+def drawn(weights: torch.Tensor, u: float) -> int:
+    return int(inverse_cdf(weights, torch.tensor([u], dtype=torch.float64)))
+
+
+def slots(tests: Sequence[float], last_u: float) -> torch.Tensor:
+    """The uniforms of a round, those of the draft aside."""
+    us = torch.zeros(2 * len(tests) + 1, dtype=torch.float64)
+    us[2::2], us[0] = torch.tensor(tests, dtype=torch.float64), last_u
+    return us
+
+
+def decided(decide: Decide, case: dict[str, Any]) -> Decision:
+    drafted = torch.tensor(case["drafted"], dtype=torch.long)
+    return decide(case["p"], case["q"] if len(drafted) else None, drafted, slots(case["u"], case["last_u"]))
 
 
 def test_decide_equals_the_reference_in_thousands_of_cases() -> None:
@@ -52,27 +70,34 @@ def test_decide_equals_the_reference_in_thousands_of_cases() -> None:
     fell_back = 0
     for _ in range(3_000):
         case = random_case(generator)
-        ours = decide_exact(case["p"], case["q"], case["drafted"], case["u"], case["last_u"], lambda: iter(()))
+        ours = decided(decide_exact, case)
         theirs = rules.decide_exact(case["p"].numpy(), case["q"].numpy(), case["drafted"], case["u"], case["last_u"])
-        assert (ours.n_accepted, ours.last_id, ours.origin) == (theirs.n_accepted, theirs.last_id, theirs.last_origin)
-        assert tuple(ours.accept_probs) == theirs.accept_probs
-        assert (ours.last_u, ours.redraws) == (case["last_u"], 0)
+        n = int(ours.n_accepted)
+        assert (n, int(ours.last_id)) == (theirs.n_accepted, theirs.last_id)
+        assert ([] if ours.accept_probs is None else ours.accept_probs.tolist()) == [*theirs.accept_probs]
+        assert (set(ours.slots), len(ours.slots)) == ({0}, len(case["drafted"]) + 1)
+        assert ours.chances.min() > 0
         if theirs.residual is not None:
-            assert ours.residuals is not None
-            np.testing.assert_allclose(ours.residuals[ours.n_accepted].numpy(), theirs.residual, rtol=0, atol=1e-15)
-            assert ours.fell_back[ours.n_accepted] == theirs.fell_back
+            weights, mass, empty = residual(case["p"][n], case["q"][n])
+            of_one = weights if empty else weights / mass
+            np.testing.assert_allclose(of_one.numpy(), theirs.residual, rtol=0, atol=1e-15)
+            assert ours.residual is not None and ours.fell_back is not None
+            assert (float(ours.residual), bool(ours.fell_back)) == (float(of_one[ours.last_id]), bool(empty))
+            assert bool(empty) == theirs.fell_back
             fell_back += theirs.fell_back
-        origins.add(ours.origin)
+        origins.add(theirs.last_origin)
     assert origins == {"resampled", "bonus", "plain"}
-    residual, empty = sampling.residual(torch.tensor([P, P]), torch.tensor([P, Q]))
-    assert empty.tolist() == [True, False]
-    assert residual[0].tolist() == pytest.approx(P)
+    weights, mass, empty = residual(torch.tensor([P, P]), torch.tensor([P, Q]))
+    assert empty.tolist() == [[True], [False]]
+    assert weights[0].tolist() == pytest.approx(P)
+    assert (weights / mass)[1].tolist() == pytest.approx([0, 0, 0.25, 0.75], abs=1e-7)
 
 
 def test_decide_falls_back_to_p_where_p_never_exceeds_q() -> None:
     p = torch.tensor([[0.5, 0.5], [0.5, 0.5]])
-    decision = decide_exact(p, torch.tensor([[0.5, 0.5000001]]), [1], [0.9999999999], 0.7, lambda: iter(()))
-    assert (decision.origin, decision.fell_back, decision.last_id) == ("resampled", [True], 1)
+    q = torch.tensor([[0.5, 0.5000001]])
+    decision = decide_exact(p, q, torch.tensor([1]), slots([0.9999999999], 0.7))
+    assert [int(decision.n_accepted), decision.fell_back, int(decision.last_id), decision.residual] == [0, True, 1, 0.5]
 
 
 def test_c02_the_emitted_tokens_are_distributed_as_p() -> None:
@@ -105,11 +130,11 @@ def test_c03_what_is_tested_is_what_was_sampled(shelf: Shelf) -> None:
 
 def test_c04_the_residual_is_what_is_left_of_p() -> None:
     p, q = torch.tensor([[0.5, 0.3, 0.2]] * 2), torch.tensor([[0.2, 0.5, 0.3]])
+    weights, mass, _ = residual(p[0], q[0])
+    assert (weights / mass).tolist() == [1.0, 0.0, 0.0]
     for last_u in (0.0, 0.3, 0.999999):
-        decision = decide_exact(p, q, [1], [0.99], last_u, lambda: iter(()))
-        assert decision.residuals is not None
-        assert decision.residuals.tolist() == [[1.0, 0.0, 0.0]]
-        assert (decision.n_accepted, decision.last_id, decision.origin) == (0, 0, "resampled")
+        decision = decide_exact(p, q, torch.tensor([1]), slots([0.99], last_u))
+        assert [int(decision.n_accepted), int(decision.last_id), decision.residual] == [0, 0, 1.0]
 
 
 def test_c05_alpha_of_tested_positions_fits_the_formula() -> None:
@@ -222,29 +247,52 @@ def test_c24_tokens_behind_a_bonus_are_drafted_as_well_as_any(shelf: Shelf) -> N
     assert abs(rates[0] - rates[1]) < 0.08
 
 
-def draw_once(monkeypatch: pytest.MonkeyPatch, call: int, wrong: int) -> None:
-    """Let the ``call``-th draw come out as ``wrong``."""
-    real = sampling.inverse_cdf
-    calls = iter(range(1, 10**6))
-    monkeypatch.setattr(sampling, "inverse_cdf", lambda probs, u: wrong if next(calls) == call else real(probs, u))
+def draw_wrongly(monkeypatch: pytest.MonkeyPatch, u: float, wrong: int) -> None:
+    """Let the uniform ``u`` draw the id ``wrong``."""
+    for module in (model, deciding):
+        real = vars(module)["inverse_cdf"]
+
+        def drawn(weights: torch.Tensor, by: torch.Tensor, real: Any = real) -> torch.Tensor:
+            return torch.tensor([wrong]) if by == u else real(weights, by)
+
+        monkeypatch.setattr(module, "inverse_cdf", drawn)
 
 
-@pytest.mark.parametrize(("call", "which"), [(1, "draft"), (3, "last")])
+@pytest.mark.parametrize(("rule", "slot"), [("exact", 1), ("exact", 3), ("exact", 0), ("equality", 4), ("equality", 0)])
 def test_c22_an_impossible_token_is_drawn_again_and_counted(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, call: int, which: str
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, rule: str, slot: int
 ) -> None:
     p = [0.0, 0.5, 0.3, 0.2]
     folder = shelf.scripted(everywhere(p, 32))
     pair = opened(folder, max_new_tokens=9)
-    usual = play(pair, "w1", setting(2, top_k=3))
-    draw_once(monkeypatch, call, wrong=0)
-    run = play(pair, "w1", setting(2, top_k=3))
+    settings = setting(2, top_k=3, rule=rule)
+    usual = play(pair, "w1", settings)
+    uniforms = Uniforms(0, 1, 2)
+    draw_wrongly(monkeypatch, uniforms.slots[slot], wrong=0)
+    run = play(pair, "w1", settings)
     assert 0 not in run.ids
-    assert [round_.redraws for round_ in run.rounds] == [1, 0, 0]
-    assert [round_.redraws for round_ in usual.rounds] == [0, 0, 0]
-    spare = next(Uniforms(0, 1, 2).spare())
-    assert (run.rounds[0].drafted[0].draft_u if which == "draft" else run.rounds[0].last_u) == spare
-    assert run.decisions()[1:] == usual.decisions()[1:]
+    assert run.rounds[0].redraws == 1
+    assert {round_.redraws for round_ in [*run.rounds[1:], *usual.rounds]} == {0}
+    first, spare = run.rounds[0], next(uniforms.spare())
+    recorded = {1: first.drafted[0].draft_u, 3: first.drafted[1].draft_u, 4: first.drafted[1].u, 0: first.last_u}
+    others = {0: uniforms.last, 1: uniforms.draft(1), 3: uniforms.draft(2), 4: uniforms.test(2)}
+    if rule == "equality" and first.n_accepted < 2:
+        del recorded[0]
+    assert recorded == {at: spare if at == slot else others[at] for at in recorded}
+    if rule == "exact":
+        assert run.decisions()[1:] == usual.decisions()[1:]
+
+
+def test_c22_a_slot_has_its_own_spare_uniforms_and_not_for_ever() -> None:
+    uniforms, spare = Uniforms(0, 1, 2), Uniforms(0, 1, 2).spare()
+    uniforms.redraw(1)
+    uniforms.redraw(0)
+    uniforms.redraw(1)
+    first, second = next(spare), next(spare)
+    assert (uniforms.draft(1), uniforms.last, uniforms.redraws) == (second, first, 3)
+    with pytest.raises(RuntimeError, match="100 times"):
+        for _ in range(100):
+            uniforms.redraw(1)
 
 
 def test_c22_nothing_impossible_comes_of_a_hundred_thousand_draws() -> None:
@@ -252,21 +300,21 @@ def test_c22_nothing_impossible_comes_of_a_hundred_thousand_draws() -> None:
     probs = torch.zeros(1_000).scatter_(0, torch.randperm(1_000, generator=generator)[:10], 0.1)
     uniforms = torch.rand(100_000, generator=generator, dtype=torch.float64).tolist()
     with torch.inference_mode():
-        ids = {inverse_cdf(probs, u) for u in [0.0, 1 - 2**-53, *uniforms]}
+        ids = {drawn(probs, u) for u in [0.0, 1 - 2**-53, *uniforms]}
     assert ids == set(probs.nonzero().flatten().tolist())
 
 
 def test_inverse_cdf_is_exact_in_the_tail() -> None:
     probs = torch.full((150_000,), 1e-9)
     probs[0] = 1.0
-    assert inverse_cdf(probs, 1 - 2**-53) == 149_999
-    assert inverse_cdf(probs, 0.0) == 0
-    assert inverse_cdf(torch.tensor([0.0, 0.5, 0.0, 0.5, 0.0]), 0.5) == 3
-    assert inverse_cdf(torch.tensor([0.0, 0.5, 0.0, 0.5, 0.0]), 0.0) == 1
+    assert drawn(probs, 1 - 2**-53) == 149_999
+    assert drawn(probs, 0.0) == 0
+    assert drawn(torch.tensor([0.0, 0.5, 0.0, 0.5, 0.0]), 0.5) == 3
+    assert drawn(torch.tensor([0.0, 0.5, 0.0, 0.5, 0.0]), 0.0) == 1
 
 
 def test_process_cuts_in_the_written_order() -> None:
-    scores = shifted(torch.tensor([0.5, 0.25, 0.15, 0.1]).log())
+    scores = shifted(torch.tensor([0.5, 0.25, 0.15, 0.1]).log())[0]
     assert process(scores, 1.0, None, None).tolist() == pytest.approx([0.5, 0.25, 0.15, 0.1])
     assert process(scores, 0.5, None, None).tolist() == pytest.approx(
         [0.25 / 0.345, 0.0625 / 0.345, 0.0225 / 0.345, 0.01 / 0.345]
@@ -280,7 +328,7 @@ def test_process_cuts_in_the_written_order() -> None:
 
 
 def test_process_keeps_ties_at_a_cut_and_takes_the_lowest_id_when_greedy() -> None:
-    scores = shifted(torch.tensor([0.2, 0.3, 0.3, 0.2]).log())
+    scores = shifted(torch.tensor([0.2, 0.3, 0.3, 0.2]).log())[0]
     assert process(scores, 1.0, 1, None).tolist() == pytest.approx([0, 0.5, 0.5, 0])
     assert process(scores, 1.0, 3, None).tolist() == pytest.approx([0.2, 0.3, 0.3, 0.2])
     assert process(scores, 1.0, None, 0.1).tolist() == pytest.approx([0, 0.5, 0.5, 0])
@@ -288,9 +336,31 @@ def test_process_keeps_ties_at_a_cut_and_takes_the_lowest_id_when_greedy() -> No
 
 
 def test_process_takes_half_precision_scores_to_float32() -> None:
-    probs = process(shifted(torch.randn(3, 50_000).bfloat16()), 0.7, None, 0.9)
+    probs = process(shifted(torch.randn(3, 50_000).bfloat16())[0], 0.7, None, 0.9)
     assert probs.dtype == torch.float32
     assert probs.sum(-1).tolist() == pytest.approx([1, 1, 1], abs=1e-5)
+
+
+@pytest.mark.parametrize(("spread", "parts"), [(6.0, "head"), (1.0, "part"), (0.05, "all")])
+def test_top_p_of_the_largest_is_top_p_of_all(monkeypatch: pytest.MonkeyPatch, spread: float, parts: str) -> None:
+    sizes = [0]
+    real = torch.Tensor.sort
+
+    def sort(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        sizes.append(self.shape[-1])
+        return real(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.Tensor, "sort", sort)
+    scores, _ = shifted(torch.randn(3, 4 * HEAD, generator=torch.Generator().manual_seed(1)) * spread)
+    probs = process(scores, 1.0, None, None)
+    cut = process(scores, 1.0, None, 0.8)
+    assert {"head": 0, "part": HEAD, "all": 4 * HEAD - 1}[parts] <= max(sizes) <= 4 * HEAD * (parts != "head")
+    assert parts != "part" or max(sizes) < 4 * HEAD
+    for row, left in zip(probs.double(), cut, strict=True):
+        order = row.argsort(descending=True)
+        kept = order[: int((row[order].cumsum(0) < 0.8).sum()) + 1]
+        assert set(left.nonzero().flatten().tolist()) == set(kept.tolist())
+        assert left[kept].tolist() == pytest.approx((row[kept] / row[kept].sum()).tolist(), abs=1e-7)
 
 
 def test_a_one_hot_target_behind_a_flat_draft(shelf: Shelf) -> None:

@@ -164,4 +164,5 @@ def test_top_lists_are_sorted_and_complete(shelf: Shelf) -> None:
             assert 0 < len(top) <= 10
             assert list(top) == sorted(top, key=lambda c: (-c.prob, c.id))
             assert max(Counter(c.id for c in top).values()) == 1
+        assert token.rank_q is not None
         assert token.rank_q == 1 + sum(c.prob > token.q for c in token.q_top) or token.rank_q > 10

@@ -15,7 +15,7 @@ from tokenizers.trainers import BpeTrainer, WordPieceTrainer
 from transformers import PreTrainedTokenizerFast
 
 from specviz import bundled
-from specviz.decoder.inspection import tops
+from specviz.decoder.inspection import TIES, TOP, top_list
 from specviz.decoder.vocabulary import Vocabulary, compare, token_bytes, tokenizer_size
 from specviz.tokens import emitted_text
 
@@ -163,5 +163,15 @@ def test_a_top_list_takes_the_lowest_ids_of_equals() -> None:
     flat = torch.full((64,), 1 / 64)
     tied = torch.tensor([0.0] * 20 + [0.01] * 40 + [0.2, 0.2, 0.1, 0.1])
     short = torch.tensor([0.5, 0.0, 0.5] + [0.0] * 61)
-    lists = tops(torch.stack([flat, tied, short]), vocabulary)
+    lists = []
+    asked = []
+    for probs in (flat, tied, short):
+        values, ids = probs.topk(TOP + TIES)
+
+        def row(probs: torch.Tensor = probs) -> torch.Tensor:
+            asked.append(probs)
+            return probs
+
+        lists.append(top_list(vocabulary, values.tolist(), ids.tolist(), row))
     assert [[c.id for c in top] for top in lists] == [[*range(10)], [60, 61, 62, 63, *range(20, 26)], [0, 2]]
+    assert len(asked) == 2, "the third has no equals beyond those that came"

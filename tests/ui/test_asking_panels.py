@@ -3,19 +3,23 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from specviz.breakpoints import Breakpoint, parse_breakpoint
 from specviz.events import Round
 from specviz.ui.screens.breakpoints import BreakpointsScreen, KindLine
 from specviz.ui.screens.find import FindScreen
 from specviz.ui.screens.go_to import GoToScreen
+from specviz.ui.screens.help import HelpScreen
+from specviz.ui.screens.prompt import PromptScreen
+from specviz.ui.screens.save import SaveScreen
 from specviz.ui.themes import load_themes, variable_defaults
 from specviz.ui.widgets.field import Field, Toggle
 from specviz.ui.widgets.hit_list import HitList
@@ -396,3 +400,71 @@ async def test_escape_stays_where_it_is() -> None:
         assert all(line.isascii() for line in screen_lines(app))
         await pilot.press("3", "escape")
         assert app.answer is None
+
+
+# -- one answer
+
+
+async def typed(app: Around, pilot: Pilot[None], *keys: str) -> None:
+    """Keys that come so fast that all are there before the first is answered."""
+    for key in keys:
+        app.simulate_key(key)
+    await pilot.pause()
+
+
+def asking(tmp_path: Path) -> dict[str, tuple[Screen[Any], tuple[str, ...], Any]]:
+    """Panels, keys that answer each twice, and the answer."""
+    trace = tmp_path / "run.jsonl"
+    trace.write_text("{}\n")
+    saved = tmp_path / "copy.jsonl"
+    save = SaveScreen(trace)
+    return {
+        "go to": (GoToScreen(61), ("5", "enter", "enter"), 5),
+        "find": (FindScreen(ROUNDS), ("enter", "enter"), (1, 1)),
+        "breakpoints": (BreakpointsScreen(()), ("1", "enter", "enter"), parsed("N<=1")),
+        "prompt": (PromptScreen("Once"), ("enter", "enter"), "Once"),
+        "save": (save, ("enter", "enter"), saved),
+        "away": (GoToScreen(61), ("escape", "escape"), None),
+        "help": (HelpScreen(), ("question_mark", "question_mark"), None),
+    }
+
+
+@pytest.mark.parametrize("name", ["go to", "find", "breakpoints", "prompt", "save", "away", "help"])
+async def test_the_second_of_two_answers_finds_nothing_to_answer(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    panel, keys, answer = asking(tmp_path)[name]
+    async with asked(panel) as (app, pilot):
+        if name == "save":
+            app.screen.query_one(Input).value = str(answer)
+        await typed(app, pilot, *keys)
+        assert app.answer == answer
+        assert len(app.screen_stack) == 1 and app.is_running
+
+
+async def test_nothing_is_answered_below_another_screen() -> None:
+    async with asked(GoToScreen(61)) as (app, pilot):
+        below = app.screen
+        assert isinstance(below, GoToScreen)
+        app.push_screen(HelpScreen())
+        await pilot.pause()
+        below.answer(5)
+        await pilot.pause()
+        assert app.answer is NOT_YET and isinstance(app.screen, HelpScreen)
+        await pilot.press("escape", "7", "enter")
+        assert app.answer == 7
+
+
+# -- little room
+
+
+async def test_values_have_room_at_60_columns() -> None:
+    async with asked(BreakpointsScreen(parsed("overlap<.05", "text~frog|toad")), (60, 20)) as (app, pilot):
+        text = "\n".join(boxed(app))
+        assert "frog|toad" in text and "overlap < 0.05 " in text and "tokens of the round" in text
+        fields = list(app.screen.query(Field))
+        assert {field.size.width for field in fields} == {11}
+        for _ in range(9):
+            await pilot.press("down")
+        assert app.screen.focused is not None and app.screen.focused.region.bottom < 19

@@ -151,6 +151,13 @@ def test_rows_of_a_condition_are_in_order_and_exist() -> None:
             assert token_at(round, row) is round.drafted[row]
 
 
+def test_an_expression_that_takes_too_long_is_a_hit_that_says_so() -> None:
+    rounds = [make_round(index, verdicts="", last="a" * 200 + "b") for index in range(1, 40)]
+    found_ = hits(rounds, understand("text~(a|aa)+$"))
+    assert [hit.note for hit in found_ if "takes too long" in hit.note] == [hit.note for hit in found_]
+    assert len(found_) == 1
+
+
 def test_what_a_query_means() -> None:
     assert understand("overlap < .3") == parse_breakpoint("overlap<0.3")
     assert understand("end") == parse_breakpoint("end")

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from specviz.events import Candidate, Drafted, Prompt, Raw, Round, Settings, Top
 from specviz.tokens import width
 from specviz.ui.glyphs import ASCII, UNICODE, Glyphs
+from specviz.ui.phases import Stage, without_correction
 from specviz.ui.widgets.drawing import Line, beside, padded, wrapped
 from specviz.ui.widgets.inspected import heading
 from specviz.ui.widgets.inspection import inspection, prompt_lines
@@ -29,9 +32,14 @@ def text_of(line: Line) -> str:
 
 
 def shown(
-    round: Round, row: int, size: tuple[int, int] = WIDE, glyphs: Glyphs = UNICODE, special: Sequence[int] = ()
+    round: Round,
+    row: int,
+    size: tuple[int, int] = WIDE,
+    glyphs: Glyphs = UNICODE,
+    special: Sequence[int] = (),
+    known: Stage = "decided",
 ) -> list[str]:
-    return [text_of(line).rstrip() for line in inspection(round, row, *size, glyphs, frozenset(special))]
+    return [text_of(line).rstrip() for line in inspection(round, row, *size, glyphs, frozenset(special), known)]
 
 
 def entries(line: str) -> list[str]:
@@ -119,7 +127,8 @@ def test_a_residual_that_is_p_says_so() -> None:
     lines = shown(make_round(drafted=[drafted], emitted=emitted), 0, (90, 40))
     assert any("residual is p" in line for line in lines)
     assert sum(line.count("rank 11 ") for line in lines) == 2
-    assert "residual is p: yes" in lines
+    assert any(line.startswith("residual is p itself") for line in lines)
+    assert not any("yes" in line for line in lines)
 
 
 def test_an_untested_token_is_shown_as_what_would_have_been() -> None:
@@ -262,6 +271,29 @@ def test_raw_values_stand_beside_the_processed_ones() -> None:
     assert "raw: at temperature 1, without cuts; entropies in nats" in lines
 
 
+@pytest.mark.parametrize(("glyphs", "dash"), [(UNICODE, "–"), (ASCII, "-")])
+def test_a_token_that_p_does_not_have_has_no_rank(glyphs: Glyphs, dash: str) -> None:
+    drafted = replace(make_drafted(" a", "rejected", p=0.0, u=0.5), rank_p=6)
+    (line,) = [line for line in shown(make_round(drafted=[drafted]), 0, glyphs=glyphs) if "rank p" in line]
+    assert entries(line)[:4] == ["rank p", dash, "rank q", "1"]
+
+
+def test_the_raw_list_of_a_distribution_that_is_not_changed_has_its_ranks() -> None:
+    """Only the draft is greedy: p raw is p, and the 16th token there is the 16th here."""
+    raw = Raw(0.031, 0.4, 0.6, 1.28, 1.281, ten("p", 0.2), ten("q", 0.3))
+    drafted = make_drafted(" a", "rejected", q=1.0, p=0.031, u=0.5, raw=raw, p_top=ten("p", 0.2))
+    drafted = replace(drafted, rank_p=16)
+    came = replace(make_emitted(" z", p=0.03, raw=raw), rank_p=17)
+    settings = Settings(k=1, temperature=1.0, draft_temperature=0.0)
+    lines = shown(make_round(drafted=[drafted], emitted=[came], settings=settings), 0, (120, 60))
+    assert sum(line.count("rank 16") for line in lines) == sum(line.count("rank 17") for line in lines) == 2
+    raw_part = lines[next(y for y, line in enumerate(lines) if "raw p target" in line) :]
+    assert sum("below ten" in line for line in raw_part) == 1, "q raw is not q"
+    cut = replace(settings, top_k=20)
+    lines = shown(make_round(drafted=[drafted], emitted=[came], settings=cut), 0, (120, 60))
+    assert sum(line.count("rank 16") for line in lines) == 1
+
+
 def test_q_of_an_ngram_is_one_token() -> None:
     """C47: the draft proposed its token with certainty; p gives it .3."""
     drafted = make_drafted(" a", "rejected", q=1.0, p=0.3, u=0.6, q_top=make_top(" a", 1.0))
@@ -270,6 +302,104 @@ def test_q_of_an_ngram_is_one_token() -> None:
     assert any("q draft one token" in line for line in lines)
     assert value(lines, "accept prob") == ".300"
     assert "matched: 3 · at: [7, 9] · score: 0.25 · kind: prompt [/b]" in lines
+
+
+# -- phase by phase
+
+
+def drafted_once() -> Drafted:
+    raw = Raw(0.3, 0.4, 0.6, 1.28, 1.281, ten("p", 0.2), ten("q", 0.3))
+    return replace(make_drafted(" a", p=0.2, q=0.4, p_top=ten("p", 0.2), q_top=ten("q", 0.3), raw=raw), rank_p=12)
+
+
+def ending(verdict: str, settings: Settings, **changes: object) -> Round:
+    """A round of two drafts, the second of them with this verdict and what follows from it."""
+    u = 0.499 if verdict == "accepted" else 0.501
+    target = id_of(" a" if verdict == "accepted" else " b")
+    residual = ten("r", 0.15) if verdict == "rejected" else ten("s", 0.11)
+    second = replace(drafted_once(), verdict=verdict, u=u, residual_top=residual)  # type: ignore[arg-type]
+    if settings.rule == "equality":
+        second = replace(second, target_sample=target, accept_prob=None)
+    second = replace(second, **changes)  # type: ignore[arg-type]
+    last = " Frog" if verdict == "rejected" else " toad"
+    return make_round(5, drafted=[make_drafted(" the"), second], last=last, settings=settings)
+
+
+RULES = (Settings(k=2), Settings(k=2, temperature=0.0), Settings(k=2, top_k=20), Settings(k=2, rule="equality"))
+OF_TARGET = {
+    "p": 0.4,
+    "accept_prob": 1.0,
+    "overlap": 0.31,
+    "match": 0.01,
+    "entropy_p": 2.5,
+    "rank_p": 3,
+    "p_top": ten("other", 0.4),
+    "raw": Raw(0.5, 0.4, 0.1, 2.22, 1.281, ten("others", 0.5), ten("q", 0.3)),
+}
+
+
+@pytest.mark.parametrize("settings", RULES)
+@pytest.mark.parametrize("size", [WIDE, NARROW, (120, 60)])
+def test_before_its_verdict_nothing_tells_u_or_verdict_or_correction(settings: Settings, size: tuple[int, int]) -> None:
+    accepted, rejected = (ending(verdict, settings) for verdict in ("accepted", "rejected"))
+    for known in ("drafted", "scored"):
+        lines = inspection(accepted, 1, *size, UNICODE, known=known)
+        assert lines == inspection(rejected, 1, *size, UNICODE, known=known)
+    assert inspection(accepted, 1, *size, UNICODE) != inspection(rejected, 1, *size, UNICODE)
+
+
+@pytest.mark.parametrize("settings", RULES)
+@pytest.mark.parametrize("size", [WIDE, NARROW, (120, 60)])
+def test_before_the_target_has_scored_it_nothing_tells_p(settings: Settings, size: tuple[int, int]) -> None:
+    one = ending("accepted", settings)
+    other = ending(
+        "rejected", settings, **OF_TARGET if settings.rule != "equality" else OF_TARGET | {"accept_prob": None}
+    )
+    assert inspection(one, 1, *size, UNICODE, known="drafted") == inspection(other, 1, *size, UNICODE, known="drafted")
+    assert inspection(one, 1, *size, UNICODE, known="scored") != inspection(other, 1, *size, UNICODE, known="scored")
+
+
+def test_what_is_drafted_has_its_q_and_empty_places_for_the_rest() -> None:
+    lines = shown(example(), 2, (90, 34), known="drafted")
+    assert lines[:4] == ["? ␣a  waiting", f"id {id_of(' a')} · 2 bytes 20 61", "", "waits for the target"]
+    assert any(line.split() == ["p", "target", "q", "draft", "residual"] for line in lines)
+    assert any("␣q0" in line for line in lines) and any("? rank 12" in line for line in lines)
+    assert (value(lines, "q"), value(lines, "rank q"), value(lines, "draft u")) == (".220", "12", ".644")
+    text = "\n".join(lines)
+    for name in ("rank p", "entropy p", "overlap", "TV", "match", "accept prob", "u − accept"):
+        assert name in text
+    assert not any(told in text for told in ("␣p0", "river", ".031", ".77", ".141", "rejected", "Frog", "below"))
+
+
+def test_what_is_scored_has_p_and_a_threshold_without_u() -> None:
+    lines = shown(example(), 2, (90, 34), known="scored")
+    assert "waits for its test" in lines
+    assert any("┊ accepted below .14" in line for line in lines)
+    assert any("␣p9" in line and "␣q9" in line for line in lines) and any("? rank 37" in line for line in lines)
+    assert (value(lines, "p"), value(lines, "p/q"), value(lines, "accept prob")) == (".031", ".141", ".141")
+    assert (value(lines, "overlap"), value(lines, "TV"), value(lines, "match")) == (".380", ".620", ".050")
+    text = "\n".join(lines)
+    assert not any(told in text for told in ("river", ".77", ".629", "│", "rejected", "Frog"))
+
+
+def test_places_do_not_move_from_phase_to_phase() -> None:
+    for settings in RULES:
+        round_ = ending("accepted", settings)
+        views = [shown(round_, 1, (90, 40), known=known) for known in ("drafted", "scored", "decided")]
+        for word in ("q draft", "rank q", "entropies in nats"):
+            places = {next(y for y, line in enumerate(view) if word in line) for view in views}
+            assert len(places) == 1, (settings, word)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_a_greedy_rejection_before_its_correction_has_no_list_of_p(size: tuple[int, int]) -> None:
+    held = without_correction(greedy_round())
+    lines = shown(held, 0, size)
+    text = "\n".join(lines)
+    assert "raw p target" in text and "raw q draft" in text
+    assert any("✗ rank –" in line or "✗ –" in line for line in lines), "its rank would tell the first choice"
+    assert "below ten" not in text and ">10" not in text
+    assert text.count("␣b") == 1 and ".500" not in text, "of q alone"
 
 
 def test_rows_that_look_alike_carry_their_ids() -> None:
@@ -395,8 +525,9 @@ SIZES = [(1, 1), (2, 3), (3, 1), (7, 5), (12, 40), (20, 5), (33, 12), (59, 9), (
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII])
 def test_every_line_has_the_width_asked_for(size: tuple[int, int], glyphs: Glyphs) -> None:
-    for round_, row in rounds_of_all_kinds():
-        lines = inspection(round_, row, *size, glyphs)
+    stages: tuple[Stage, ...] = ("drafted", "scored", "decided")
+    for (round_, row), known in product(rounds_of_all_kinds(), stages):
+        lines = inspection(round_, row, *size, glyphs, known=known)
         assert lines
         assert {width(text_of(line)) for line in lines} == {size[0]}
         if glyphs.ascii and "漢" not in str(round_):
@@ -460,3 +591,20 @@ def test_wrapping_and_columns_count_cells() -> None:
 @pytest.mark.parametrize(("number", "text"), [(0.629, "+.629"), (-0.34, "−.340"), (-3e-4, "−3e-4"), (0.0, ".000")])
 def test_signed_differences(number: float, text: str) -> None:
     assert signed(number) == text
+
+
+def test_a_round_nobody_looked_at_says_so_and_keeps_the_test() -> None:
+    full = example()
+    blind: dict[str, Any] = {"entropy_p": None, "rank_p": None, "p_top": (), "raw": None}
+    round_ = replace(
+        full,
+        drafted=tuple(
+            replace(d, **blind, entropy_q=None, rank_q=None, q_top=(), residual_top=()) for d in full.drafted
+        ),
+        emitted=tuple(replace(e, **blind) for e in full.emitted),
+    )
+    for row in range(round_.k + 1):
+        lines = shown(round_, row)
+        assert any("--no-inspect" in line for line in lines)
+        assert not any("None" in line or "nan" in line.lower() for line in lines)
+        assert not any("--no-inspect" in line for line in shown(full, row))

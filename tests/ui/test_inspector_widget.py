@@ -16,6 +16,7 @@ import specviz.bundled
 from specviz.events import Prompt, Raw
 from specviz.trace import read
 from specviz.ui.glyphs import ASCII, UNICODE
+from specviz.ui.phases import Stage
 from specviz.ui.themes import load_themes, variable_defaults
 from specviz.ui.widgets.inspection import inspection
 from specviz.ui.widgets.inspector import Inspector
@@ -97,6 +98,23 @@ def test_showing_the_same_token_again_paints_nothing(monkeypatch: pytest.MonkeyP
         twice = len(laid_out)
         inspector.show(other, 2)
         assert once < twice < len(laid_out)
+
+    in_shell(scenario)
+
+
+def test_a_token_is_told_as_far_as_it_is_known() -> None:
+    async def scenario(inspector: Inspector, pilot: Pilot[None]) -> None:
+        round_ = make_round(3, verdicts="✓✗·")
+        told: dict[Stage, str] = {}
+        stages: tuple[Stage, ...] = ("hidden", "drafted", "scored", "decided")
+        for known in stages:
+            inspector.show(round_, 1, known=known)
+            await pilot.pause()
+            told[known] = "\n".join(inside(inspector))
+        assert told["hidden"].split("\n")[0] == "nothing decided yet"
+        assert "waits for the target" in told["drafted"] and "accepted below" not in told["drafted"]
+        assert "waits for its test" in told["scored"] and "accepted below .14" in told["scored"]
+        assert "rejected" in told["decided"] and not any("rejected" in told[known] for known in stages[:3])
 
     in_shell(scenario)
 

@@ -5,19 +5,20 @@ import math
 import re
 import time
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from textual.pilot import Pilot
 
 from specviz.cli.lab import measured
-from specviz.lab import Choice, LabPoint, Place
+from specviz.lab import Choice, LabPoint, Mean, Place, origin
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.lab_app import LabApp
 from specviz.ui.lab_keys import LAB_KEYS, PAGE_KEYS
 from specviz.ui.screens.lab import LabScreen
 from specviz.ui.screens.lossless import LosslessScreen
 from specviz.ui.widgets.curve_plot import CurvePlot
-from specviz.ui.widgets.k_chart import scale, y_ticks
+from specviz.ui.widgets.k_chart import k_grid, scale, y_axis
 from specviz.ui.widgets.length_bars import bars
 from specviz.ui.widgets.mass_panel import STAGES
 from specviz.ui.widgets.slider import Slider
@@ -32,9 +33,13 @@ POINT = LabPoint(
     tokens_per_round=3.03,
     tokens_per_round_se=0.13,
     histogram={1: 10, 2: 5, 3: 5, 4: 5, 5: 12},
+    drafts={4: 37},
+    formula_at_tested=2.92,
+    at_k=Mean(3.03, 0.13),
     places=(Place(1, 0, make_drafted(" is")), Place(1, 1, make_drafted("[/x]\x1b[31m", q=0.3, p=0.1, overlap=0.4))),
     at=1,
 )
+MIXED = replace(POINT, drafts={0: 5, 2: 2, 4: 30}, formula_at_tested=2.52, at_k=Mean(3.3, 0.2))
 SIZES = [(80, 24), (120, 40)]
 
 
@@ -67,7 +72,8 @@ async def test_it_starts_from_the_run(size: tuple[int, int]) -> None:
             "E[N] over K   2.92 at K 4",
             "best K 3: 1.70×",
             "× of 37 rounds",
-            "measured 3.03 ± 0.13",
+            "measured 3.03 ± 0.13 at K 4",
+            "formula 2.92 at tested α (-0.11)",
             "3.68×",
             ".272",
         ):
@@ -303,7 +309,8 @@ def test_a_trace_gives_the_point() -> None:
     point = measured("bundled:demo")
     assert point is not None and point.alpha is not None
     assert 0.6 < point.alpha < 0.8
-    assert point.tokens_ci is not None and point.places and point.at == 0
+    assert point.at_k is not None and point.at_k.ci is not None and point.places and point.at == 0
+    assert point.drafts == {3: 1, 4: 97}
 
 
 async def test_every_key_has_an_action() -> None:
@@ -316,8 +323,23 @@ async def test_every_key_has_an_action() -> None:
 def test_scales_are_round_and_hold_the_value() -> None:
     assert [scale(x) for x in (0.7, 1.0, 1.01, 2.47, 9.0, 33.0)] == [0.8, 1.0, 1.5, 3.0, 10.0, 40.0]
     assert scale(1.0, 1.0) > 1.0
-    assert list(y_ticks(1.0, 4.0, 12)) == ["1", "2", "3", "4"]
-    assert list(y_ticks(0.0, 1.5, 2)) == ["  0", "1.5"]
+    high, ticks = y_axis(1.0, 4.0, 12)
+    assert high == pytest.approx(14 / 3) and list(ticks) == ["1", "2", "3", "4"]
+    assert y_axis(0.0, 1.5, 2) == (1.5, {"  0": 0.0, "1.5": 1.5})
+
+
+def test_ticks_stand_on_rows_at_equal_distances() -> None:
+    for rows in range(2, 30):
+        for low in (0.0, 1.0):
+            for least in (1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 33.0):
+                high, ticks = y_axis(low, least, rows)
+                grid = k_grid(20, rows, low, high)
+                assert high >= least * (1 - 1e-9)
+                places = [(rows - 1) * (value - low) / (high - low) for value in ticks.values()]
+                assert places == pytest.approx([round(place) for place in places], abs=1e-6)
+                levels = [grid.level(value, rows) for value in ticks.values()]
+                assert len({b - a for a, b in pairwise(levels)}) == 1, (rows, low, least)
+                assert [float(label) for label in ticks] == pytest.approx(list(ticks.values()))
 
 
 def test_bars_by_hand() -> None:
@@ -331,3 +353,103 @@ def test_bars_by_hand() -> None:
     ]
     plain = bars([0.5, 0.5], [1.0, 0.0], 12, 3, ASCII)
     assert all(text.isascii() for line in plain for text, _ in line)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_short_and_plain_rounds_are_compared_with_their_own_formula(size: tuple[int, int]) -> None:
+    app = LabApp(MIXED)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        shown = drawn(pilot)
+        for words in ("at mean K 3.35", "formula 2.52 at tested α (-0.51)", "5 of 37 rounds plain", "mean 3.35"):
+            assert words in shown, words
+        assert "P(N = i)   K ≤ 4   × of 37 rounds" in shown
+        chances = screen(app)._lengths._shown[0]
+        rejected = 1 - 0.728
+        assert chances[0] == pytest.approx((5 + 32 * rejected) / 37), "plain rounds have one token"
+        assert chances[2] == pytest.approx((2 * 0.728**2 + 30 * 0.728**2 * rejected) / 37)
+        assert sum(chances) == pytest.approx(1.0)
+
+
+async def test_the_measured_point_is_of_the_rounds_that_drafted_k() -> None:
+    app = LabApp(MIXED)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        lab = screen(app)
+        tokens, speed = lab._tokens._view, lab._speed._view
+        assert tokens and tokens.measured and tokens.measured.value == 3.3
+        assert speed and speed.measured and speed.measured.value == pytest.approx(3.3 * 5.4 / (5.4 + 4))
+    app = LabApp(replace(MIXED, drafts={2: 37}, at_k=None))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        for plot in app.screen.query(CurvePlot):
+            assert plot._view and plot._view.measured is None, "no round drafted K"
+        assert "measured 3.03 ± 0.13 at mean K 2.00" in drawn(pilot)
+
+
+async def test_only_the_track_answers_the_mouse() -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        slider = app.screen.query_one("#lab-alpha", Slider)
+        track = slider._track(slider.content_size.width)
+        left = 1 + 8 + 5 + 1
+        for x in (1, 4, left - 1, left + track, left + track + 10):
+            await pilot.click(slider, offset=(x, 0))
+            await pilot.hover(slider, offset=(left + 5, 0))
+            await pilot.pause()
+            assert screen(app).choice.alpha == 0.728, x
+        await pilot.click(slider, offset=(left, 0))
+        await pilot.pause()
+        assert screen(app).choice.alpha == 0.0
+
+
+async def test_the_page_ends_on_the_total_and_cuts_no_sentence() -> None:
+    for size in SIZES:
+        app = LabApp(replace(POINT, places=()))
+        async with app.run_test(size=size) as pilot:
+            await hit(pilot, "w", *["full_stop"] * 20)
+            said = " ".join(line.strip("│ ") for line in drawn(pilot).splitlines())
+            assert "Every bar is p again: the text is distributed as the target's, whatever q was." in said
+            assert "In all: .700 accepted + .300 resampled = 1.00." in said
+            assert said.index("In all") > said.index("whatever q was")
+    point = measured("bundled:demo")
+    app = LabApp(point)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await hit(pilot, "w", *["full_stop"] * 30)
+        assert "= 1.00." in drawn(pilot), "with as many rows as there can be"
+
+
+async def test_a_small_lab_keeps_results_and_the_way_out() -> None:
+    app = LabApp(POINT)
+    async with app.run_test(size=(60, 20)) as pilot:
+        await pilot.pause()
+        shown = drawn(pilot)
+        for words in ("= 2.92", "= 1.68×", "K 3: 1.70×", ".434 at K 4", "3.68×", "w why lossless", "q back"):
+            assert words in shown, words
+        assert "…" not in "".join(line[30:] for line in shown.splitlines()[12:])
+        assert "measured 3.03 ± 0.13 " in shown and "at K" not in shown.split("measured 3.03")[1], "whole or not at all"
+        await hit(pilot, "down", "home", "down", "home")
+        assert re.search(r"even +none ", drawn(pilot))
+
+
+def test_where_the_starting_values_come_from() -> None:
+    assert origin(POINT) == "starts from what the run measured"
+    assert origin(None) == "no run: values to play with"
+    assert origin(replace(POINT, alpha=None)) == "K and c from the run; not measured, placeholder: α 0.8"
+    assert origin(replace(POINT, c=None)) == "α and K from the run; not measured, placeholder: c 10"
+    assert origin(LabPoint(k=4)) == "K from the run; not measured, placeholder: α 0.8, c 10"
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_what_was_not_measured_is_named(size: tuple[int, int]) -> None:
+    app = LabApp(LabPoint(k=4))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        assert "K from the run; not measured, placeholder: α 0.8, c 10" in drawn(pilot)
+        await hit(pilot, "w")
+        assert "the run has tested no token here: this is a toy pair" in drawn(pilot)
+    app = LabApp(None)
+    async with app.run_test(size=size) as pilot:
+        await hit(pilot, "w")
+        assert "no run: this is a toy pair of six ids" in drawn(pilot)

@@ -15,6 +15,7 @@ from specviz.rounds import Rounds
 from specviz.trace import bared, read
 from specviz.ui.app import SpecvizApp
 from specviz.ui.glyphs import UNICODE
+from specviz.ui.options import LAST_ROUND
 from specviz.ui.screens import find
 from specviz.ui.status import loading, run_fields
 from specviz.ui.timeline import Timeline
@@ -147,8 +148,8 @@ async def test_a_long_text_scrolls_to_its_beginning_and_back(short_pages: None, 
 # -- a recording that is still being read
 
 
-def record(path: Path) -> None:
-    everything: list[Event] = [make_header(), *RUN, End("user")]
+def record(path: Path, rounds: int = len(RUN)) -> None:
+    everything: list[Event] = [make_header(), *RUN[:rounds], End("user")]
     with Recorder(path) as recorder:
         for event in everything:
             recorder.add(event)
@@ -218,6 +219,61 @@ async def test_a_long_recording_is_shown_while_it_is_read_and_read_back_from_its
         app.transport.seek(1, 0)
         await hit(pilot, "f", "w", "m", "t", "q")
         assert [bared(each) for each in app.timeline.rounds.scan()] == list(map(bared, whole))
+
+
+async def test_long_and_short_recordings_stand_behind_the_digits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+    long, short = tmp_path / "long.jsonl", tmp_path / "short.jsonl"
+    record(long)
+    record(short, 2)
+    source = TraceSource(long, short, bare=True)
+    source.open(lambda _: None)
+    app = SpecvizApp(
+        source,
+        options(
+            live=False,
+            trace=long,
+            recordings=(long, short),
+            prompts=(),
+            paused=True,
+            at=LAST_ROUND,
+            recorded=lambda: source.lines,
+        ),
+    )
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.timeline.over)
+        for key, path, length in (("2", short, 2), ("1", long, 400), ("2", short, 2)):
+            await hit(pilot, key)
+            await until(pilot, lambda: app.timeline.over and app.timeline.shown == length)  # noqa: B023
+            assert app.timeline.expected is None and app.timeline.round == read(path).rounds[-1]
+            assert (app.timeline.progress is None) == (path is short)
+
+
+async def test_a_long_recording_is_presented_and_its_rounds_are_not_kept_for_the_screen_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+    path = tmp_path / "run.jsonl"
+    record(path)
+    source = TraceSource(path, bare=True)
+    source.open(lambda _: None)
+    app = SpecvizApp(
+        source, options(live=False, present=True, paused=True, trace=path, prompts=(), recorded=lambda: source.lines)
+    )
+    app.animation_level = "none"
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.timeline.over)
+        await until(pilot, lambda: not app.timeline._new)
+        assert app.timeline.shown == 0 and app.presentation is not None
+        await hit(pilot, "pagedown")
+        await until(pilot, lambda: app.timeline.shown == 1)
+        await hit(pilot, "z")
+        await until(pilot, lambda: app.presentation is None)
+        app.main.seek(400)
+        await pilot.pause()
+        assert [len(each.pieces) for each in app.main.text._story._told] == [len(each.emitted) for each in RUN]
 
 
 async def test_a_line_that_is_none_ends_the_reading_with_its_number(

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.dependence import Dependence, Share, dependence
-from specviz.events import Calibration, Settings, Timing
+from specviz.events import Calibration, End, Settings, Timing
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.metrics_acceptance import acceptance
@@ -40,15 +40,24 @@ def test_other_engines_beside_what_was_measured() -> None:
     lines = page(acceptance, small())
     rows = [line for line in lines if line.startswith(("vLLM", "SGLang", "llama.cpp", "LM Studio", "EAGLE"))]
     found = {line[:33].strip(): line[33:62].split() for line in rows}
-    # E[N](8/15, 3) = 1 + 8/15 + 64/225 + 512/3375 = 1.969, E[N](8/13, 3) = 2.227, over the rounds since K is 3.
+    # Since K is 3, rounds 2 to 6: 8 of 15 drafts, 12 tokens. E[N](8/15, 3) = 1 + 8/15 + 64/225 + 512/3375 = 1.969,
+    # E[N](2/3, 3) = 65/27.
     assert found["vLLM       draft acceptance rate"] == [".533", "1.97", "2.50"]
     assert found["vLLM       mean acceptance length"] == ["2.60", "2.60", "2.50"]
     assert found["SGLang     spec_accept_rate"] == [".533", "1.97", "2.50"]
-    assert found["SGLang     spec_accept_length"] == ["2.60", "2.60", "2.50"]
+    assert found["SGLang     spec_accept_length"] == ["2.40", "2.40", "2.50"]
     assert found["llama.cpp  draft acceptance"] == [".533", "1.97", "2.50"]
-    assert found["LM Studio  accepted / predicted"] == [".615", "2.23", "2.50"]
-    assert found["EAGLE      τ"] == ["2.17", "2.17", "2.50"]
-    assert "measured: since round 2, when K changed" in lines
+    assert found["LM Studio  accepted / predicted"] == [".667", "2.41", "2.50"]
+    assert found["EAGLE      τ"] == ["2.40", "2.40", "2.50"]
+    assert "What other engines would print for rounds 2 to 6" in lines
+
+
+def test_other_engines_print_for_the_whole_run_or_for_rounds_that_are_named() -> None:
+    timeline = calibrated(make_run(12))
+    assert "What other engines would print for this run" in page(acceptance, timeline)
+    timeline.show(5)
+    assert "What other engines would print for rounds 1 to 5" in page(acceptance, timeline)
+    assert "What other engines would print for rounds 8 to 12" in page(acceptance, changed_at(8, temperature=0.5))
 
 
 def test_positions_and_overlaps_with_their_counts() -> None:
@@ -73,9 +82,33 @@ def test_a_contradiction_is_called_a_bug() -> None:
     timeline = timeline_of(make_round(i, drafted=never) for i in range(1, 21))
     lines = page(acceptance, timeline)
     # (0 - 20 * .9) / sqrt(20 * .9 * .1) = -18 / 1.342
-    assert fields(lines, "z")[:2] == ["-13.42", "BUG:"]
+    assert fields(lines, "z")[:2] == ["−13.42", "BUG:"]
     layout = acceptance(scope(timeline))(118, UNICODE)
-    assert ("-13.42", "error") in [(text.strip(), style) for line in layout for text, style in line]
+    assert ("−13.42", "error") in [(text.strip(), style) for line in layout for text, style in line]
+
+
+def test_a_contradiction_of_certain_chances_is_called_a_bug() -> None:
+    """Greedy: the draft's token had the chance 1, and was rejected."""
+    wrong = [make_drafted(verdict="rejected", overlap=1.0, p=1.0, q=1.0, accept_prob=1.0)]
+    timeline = timeline_of([make_round(1, drafted=wrong, settings=Settings(k=1, temperature=0.0))])
+    layout = acceptance(scope(timeline))(118, UNICODE)
+    assert " ".join(fields(texts(layout), "z")[:6]) == "– BUG: acceptance contradicts its chance."
+    assert ("–", "error") in [(text.strip(), style) for line in layout for text, style in line]
+
+
+def test_a_rate_is_a_rate_where_no_round_was_whole() -> None:
+    """One round, ended by its first draft: no N to predict, so nothing stands below E[N]."""
+    lines = page(acceptance, timeline_of([make_round(1, verdicts="✓–––")]))
+    assert fields(lines, "vLLM       draft acceptance rate")[:3] == [".250", "–", "–"]
+    assert fields(lines, "LM Studio  accepted / predicted")[:3] == ["1.00", "–", "–"]
+    assert fields(lines, "SGLang     spec_accept_length")[:3] == ["1.00", "1.00", "–"]
+
+
+@pytest.mark.parametrize("cells", [90, 100, 110, 118])
+def test_what_engines_count_is_cut_like_words_and_not_like_tokens(cells: int) -> None:
+    lines = page(acceptance, small(), cells)
+    (row,) = [line for line in lines if line.startswith("SGLang     spec_accept_length")]
+    assert row.endswith(("…", "(rounds with a draft)"))
 
 
 def test_greedy_has_no_z_and_typical_no_overlap() -> None:
@@ -85,6 +118,8 @@ def test_greedy_has_no_z_and_typical_no_overlap() -> None:
     typical = Settings(k=1, rule="typical")
     lines = page(acceptance, timeline_of([make_round(1, drafted=sure, settings=typical)]))
     assert fields(lines, "α overlap")[:2] == ["–", "none:"]
+    assert fields(lines, "z")[:2] == ["–", "none:"]
+    assert not any("must equal" in line or "BUG" in line for line in lines)
 
 
 # -- tokens per round
@@ -109,6 +144,15 @@ def test_the_histogram_stands_beside_what_is_expected() -> None:
     assert [line.split()[-1] for line in pairs[1::2]] == ["1.1", "0.8", "0.6", "1.5"]
     assert [line.count("░") for line in pairs[1::2]] == [18, 13, 10, 26]  # of 26 cells for 1.54
     assert [line[0] for line in pairs[0::2]] == ["1", "2", "3", "4"]
+
+
+def test_what_is_rarely_expected_is_not_never_expected() -> None:
+    """One round at K 2, at α 101/102: P(N = 1) = 1/102, P(N = 2) = 101/102², P(N = 3) = 101²/102²."""
+    rounds = [make_round(i, verdicts="✗" if i == 1 else "✓") for i in range(1, 101)]
+    last = make_round(101, verdicts="✓✓", settings=Settings(k=2))
+    lines = page(tokens_per_round, timeline_of([*rounds, last]), 78)
+    head = lines.index("Rounds by N, the tokens they brought")
+    assert [line.split()[-1] for line in lines[head + 3 : head + 8 : 2]] == ["<0.1", "<0.1", "1.0"]
 
 
 def test_causes_and_drift() -> None:
@@ -184,6 +228,25 @@ def test_the_curve_has_a_column_a_k_and_marks_its_own_and_the_best() -> None:
     assert key.split("   ")[:2] == ["", ""] and "↑ K 3   * best K 3" in key
 
 
+def test_measured_cost_says_since_when_it_counts() -> None:
+    """At K 3 since round 2, while the rates and the medians are those of all rounds."""
+    lines = page(speed, small(), 118)
+    assert any(line.endswith("(draft + verify + decide) since round 2, when K changed.") for line in lines)
+    assert not any("when K changed" in line for line in page(speed, calibrated(make_run(5)), 118))
+
+
+def test_times_too_short_to_print_are_not_nothing() -> None:
+    rounds = [make_round(i, verdicts="✓✓✗·", timing=Timing(0.008, 10.0, 0.0, 0.5, 11.0)) for i in (1, 2, 3)]
+    lines = page(speed, timeline_of(rounds, Calibration(10.0, 9.0, 8)), 78)
+    assert fields(lines, "draft ")[:4] == ["0.01", "ms", "<0.01", "ms"]
+    assert fields(lines, "decide")[:2] == ["0.00", "ms"]
+
+
+def test_at_k_0_no_alpha_pays() -> None:
+    lines = page(speed, calibrated([*make_run(3), make_round(4, verdicts="")]), 118)
+    assert " ".join(fields(lines, "break-even α")) == "– none: at K 0 nothing is drafted."
+
+
 def test_a_slowdown_is_said_first() -> None:
     rounds = [make_round(i, verdicts="✓✗·", timing=Timing(27.0, 10.0, 0.5, 0.5, 38.0)) for i in range(1, 5)]
     lines = page(speed, timeline_of(rounds, Calibration(10.0, 9.0, 8)))
@@ -199,6 +262,7 @@ def test_a_slowdown_is_said_first() -> None:
         (None, "model", "The models were not timed in this run (--calibrate 0)"),
         (Calibration(5.0, None, 8), "ngram", "An n-gram draft takes next to no time"),
         (Calibration(5.0, None, 8), "model", "The draft's step was not timed"),
+        (Calibration(5.0, 5e-324, 8), "model", "c = T_p / T_q is beyond counting with these times"),
     ],
 )
 def test_what_is_unknown_is_said(calibration: Calibration | None, drafter: str, words: str) -> None:
@@ -283,8 +347,28 @@ def test_a_run_without_drafts_has_dashes_and_a_mean_of_one() -> None:
     assert fields(lines, "tokens/round")[0] == "1.00"
     assert fields(lines, "formula, tested")[0] == "–"
     assert "No draft was tested, so the formula has nothing to say." in lines
-    assert page(acceptance, plain()) == ["No token was drafted yet, so nothing was accepted or rejected."]
+    assert page(acceptance, plain()) == ["No token was drafted yet."]
     assert page(speed, empty()) == ["No round yet."]
+
+
+def test_what_is_over_has_no_yet() -> None:
+    timeline = calibrated([make_round(i, verdicts="") for i in (1, 2)])
+    timeline.add(End("max_new_tokens"))
+    assert page(acceptance, timeline) == ["No token was drafted."]
+    assert any(line.startswith("No draft was tested: without") for line in page(speed, timeline))
+    timeline.show(1)
+    assert page(acceptance, timeline) == ["No token was drafted yet."]
+    over = calibrated([])
+    over.add(End("context"))
+    assert [page(make, over) for make in PAGES[1:]] == [["No whole round."], ["No round."]]
+
+
+def test_a_round_in_its_phases_does_not_count_yet() -> None:
+    timeline = calibrated(make_run(12))
+    timeline.show(11)
+    before = [page(make, timeline) for make in PAGES], scope(timeline).title
+    timeline.show_phase(12, 2)
+    assert ([page(make, timeline) for make in PAGES], scope(timeline).title) == before
 
 
 def test_numbers_stand_on_their_points_and_words_below_each_other() -> None:

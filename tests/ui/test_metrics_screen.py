@@ -1,11 +1,14 @@
 """The metrics screen by its keys: tabs, orders, the way to a round, following a run."""
 
 import pytest
+from textual.binding import Binding
 from textual.pilot import Pilot
 
 from specviz.drafted_table import DraftedTable
 from specviz.stats import RunStats
+from specviz.ui.keys import KEYS
 from specviz.ui.screens import metrics
+from specviz.ui.screens.metrics import MetricsScreen
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.metrics_scope import Scope, scope_of
 from tests.test_tokens import NASTY, assert_safe
@@ -13,7 +16,9 @@ from tests.ui.builders import make_drafted, make_round, make_run
 from tests.ui.conftest import hit, until
 from tests.ui.metrics import Host, calibrated, fields, in_metrics, small, timeline_of
 
-SIZES = [(80, 24), (120, 40), (200, 50), (30, 8), (1, 1)]
+SIZES = [(80, 24), (120, 40), (200, 50), (60, 20), (30, 8), (1, 1)]
+TO_TOKENS = ("left",)
+"""From the first tab."""
 
 
 def tab(app: Host) -> str:
@@ -24,17 +29,34 @@ def tab(app: Host) -> str:
 
 def test_keys_go_through_the_tabs() -> None:
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        assert tab(app) == "a Acceptance"
+        assert app.said("#metrics-tabs")[0].split("  ") == ["[Acceptance]", "Tokens per round", " Speed", " Tokens"]
         seen = []
-        for key in ("right", "tab", "right", "tab", "left", "shift+tab", "a", "r", "s", "t"):
+        for key in ("right", "tab", "right", "tab", "left", "shift+tab"):
             await hit(pilot, key)
-            seen.append(tab(app)[0])
-        assert "".join(seen) == "rstatsarst"
-        await pilot.press("s")
+            seen.append(tab(app))
+        assert seen == ["Tokens per round", "Speed", "Tokens", "Acceptance", "Tokens", "Speed"]
         assert app.said("#metrics-page")[0].strip().startswith("A round, in medians")
         assert app.said("#metrics-keys")[0].split() == ["←/→", "tab", "↑/↓", "scroll", "q", "back"]
-        await pilot.press("t")
-        assert "enter go to its round" in app.said("#metrics-keys")[0]
+        await pilot.press("right")
+        keys = "←/→ tab  s order  ↑/↓ row  enter go to its round  q back"
+        assert app.said("#metrics-keys")[0].strip() == keys
+
+
+def test_no_key_means_something_else_here() -> None:
+    """The one key table holds on every screen: what it names is not taken for a tab or an order."""
+    own = {key for binding in MetricsScreen.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")}
+    named = {key for entry in KEYS for key in entry.keys}
+    assert own & named == {"q", "escape", "m", "left", "right", "x"}
+
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await hit(pilot, *"rtcoiapTGS")
+        assert tab(app) == "Acceptance"
+        await hit(pilot, *TO_TOKENS)
+        await until(pilot, lambda: app.table.row_count == 11)
+        await hit(pilot, *"rtcoiap")
+        assert (tab(app), app.table.place, app.table.row_count) == ("Tokens", (4, 0), 11)
+
+    in_metrics(small(), scenario)
 
     in_metrics(small(), scenario)
 
@@ -43,7 +65,7 @@ def test_the_mouse_takes_a_tab_and_an_order() -> None:
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
         at = app.said("#metrics-tabs")[0].index("Tokens", 30)
         await pilot.click("#metrics-tabs", offset=(at, 0))
-        assert tab(app) == "t Tokens"
+        assert tab(app) == "Tokens"
         await pilot.click("#orders", offset=(app.said("#orders")[0].index("most costly"), 0))
         assert app.table.row_count == 3
 
@@ -62,15 +84,18 @@ def test_back_brings_no_place(key: str) -> None:
 
 def test_orders_and_the_way_to_the_round() -> None:
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        await pilot.press("t")
+        await pilot.press(*TO_TOKENS)
         await pilot.pause()
-        assert app.table.row_count == 15
+        assert app.table.row_count == 11
         assert app.table.place == (4, 0)
-        await pilot.press("o")
-        assert app.table.place == (2, 2)
-        await pilot.press("c", "down")
+        taken = []
+        for _ in range(5):
+            await pilot.press("s")
+            line = app.said("#orders")[0]
+            taken.append(line[line.index("[") + 1 : line.index("]")])
+        assert taken == ["most costly", "lowest overlap", "rejected ids", "lowest p/q", "most costly"]
+        await pilot.press("down")
         assert (app.table.row_count, app.table.place) == (3, (2, 1))
-        assert app.said("#orders")[0].count("[c most costly]") == 1
         assert app.said(".note")[0].strip().startswith("all 3 rejections")
         await pilot.press("enter")
         assert app.results == [(2, 1)]
@@ -80,7 +105,7 @@ def test_orders_and_the_way_to_the_round() -> None:
 
 def test_an_id_leads_to_its_dearest_rejection() -> None:
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        await pilot.press("t", "i", "down", "enter")
+        await pilot.press(*TO_TOKENS, "s", "s", "s", "down", "enter")
         assert app.results == [(2, 1)]
 
     in_metrics(small(), scenario)
@@ -88,7 +113,7 @@ def test_an_id_leads_to_its_dearest_rejection() -> None:
 
 def test_enter_goes_nowhere_without_a_row_and_orders_wait_for_their_tab() -> None:
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        await pilot.press("enter", "c", "t", "enter", "i", "enter")
+        await pilot.press("enter", "s", *TO_TOKENS, "enter", "s", "s", "s", "enter")
         assert app.results == []
         assert app.screen is app.metrics
 
@@ -97,9 +122,9 @@ def test_enter_goes_nowhere_without_a_row_and_orders_wait_for_their_tab() -> Non
 
 def test_rows_beyond_the_first_picture_follow() -> None:
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        await pilot.press("t")
+        await pilot.press(*TO_TOKENS)
         await until(pilot, lambda: app.table.row_count == 500)
-        assert app.said(".note")[0].strip().startswith("the first 500 of 800 drafted tokens")
+        assert app.said(".note")[0].strip() == "the first 500 of 615 tested tokens without 185 that had no test"
 
     in_metrics(calibrated(make_run(200, 4)), scenario, (80, 24))
 
@@ -110,7 +135,7 @@ def test_a_page_scrolls_and_begins_at_its_top() -> None:
         await pilot.press("end")
         await until(pilot, lambda: app.page.scroll_offset.y == app.page.max_scroll_y)
         assert app.said("#metrics-page")[-1].strip().startswith(".9 – 1")
-        await pilot.press("s")
+        await pilot.press("right")
         await pilot.pause()
         assert app.page.scroll_offset.y == 0
 
@@ -161,12 +186,13 @@ def test_the_cursor_stays_on_its_token_while_rounds_arrive(monkeypatch: pytest.M
     timeline = calibrated(rounds[:20])
 
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        await pilot.press("t", "down", "down", "down")
+        await pilot.press(*TO_TOKENS, "down", "down", "down")
         before = app.table.place
         assert before is not None and app.table.cursor_row == 3
         for round in rounds[20:]:
             timeline.add(round)
-        await until(pilot, lambda: app.table.row_count == 120)
+        tested = sum(round.tested for round in rounds)
+        await until(pilot, lambda: app.table.row_count == tested)
         await pilot.pause()
         assert app.table.place == before
 
@@ -177,7 +203,7 @@ def test_the_cursor_stays_on_its_token_while_rounds_arrive(monkeypatch: pytest.M
 @pytest.mark.parametrize("ascii", [False, True])
 def test_every_tab_at_every_size(size: tuple[int, int], ascii: bool) -> None:
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        for key in "arstcoi":
+        for key in ("right", "right", "right", "s", "s", "s"):
             await hit(pilot, key)
             assert all(line.isascii() for line in screen_lines(app)) or not ascii
         await pilot.resize_terminal(100, 30)
@@ -199,9 +225,9 @@ def test_hostile_tokens_reach_the_screen_as_safe_cells() -> None:
     ]
 
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        await pilot.press("t")
-        for key in ("p", "i"):
-            await pilot.press(key)
+        await pilot.press(*TO_TOKENS)
+        for keys in ((), ("s", "s", "s")):
+            await pilot.press(*keys)
             await until(pilot, lambda: app.table.row_count == min(500, len(NASTY)))
             for _ in range(len(NASTY) // 40 + 1):
                 for line in app.said("TokenTable"):
@@ -211,13 +237,36 @@ def test_hostile_tokens_reach_the_screen_as_safe_cells() -> None:
     in_metrics(timeline_of(rounds), scenario, (120, 50))
 
 
+def test_the_first_of_two_answers_counts() -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await hit(pilot, *TO_TOKENS)
+        await hit(pilot, "enter", "enter")
+        assert app.results == [(4, 0)]
+        assert app.is_running and app.screen is not app.metrics
+
+    in_metrics(small(), scenario)
+
+
+def test_a_round_in_its_phases_is_not_counted() -> None:
+    timeline = calibrated(make_run(12))
+    timeline.show_phase(12, 1)
+
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        assert "rounds 1 to 11 of 12" in app.said("#metrics-title")[0]
+        await hit(pilot, *TO_TOKENS)
+        tested = sum(round.tested for round in timeline.rounds[:11])
+        await until(pilot, lambda: app.table.row_count == tested)
+
+    in_metrics(timeline, scenario)
+
+
 def test_a_theme_recolours_the_table() -> None:
     def colors(app: Host) -> set[str]:
         strip = app.table.render_line(3)
         return {str(segment.style.color) for segment in strip if segment.style}
 
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        await pilot.press("t")
+        await pilot.press(*TO_TOKENS)
         await pilot.pause()
         dark = colors(app)
         app.theme = "light"
@@ -230,7 +279,7 @@ def test_a_row_of_the_timeline_is_where_the_place_leads() -> None:
     timeline: Timeline = small()
 
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        await pilot.press("t", "enter")
+        await pilot.press(*TO_TOKENS, "enter")
         assert app.results == [(4, 0)]
         timeline.show(*app.results[0] or (0, 0))
         assert timeline.round is not None

@@ -5,6 +5,7 @@ from rich.cells import cell_len
 
 from specviz.drafted_table import DraftedTable
 from specviz.drafted_tokens import Rank, dearest, drafted_rows, first_rows, rejected_ids
+from specviz.ui.finding import NOWHERE, worst_overlap
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.widgets.metrics_table import (
     LIMIT,
@@ -29,10 +30,12 @@ def numbers(order: Rank, column: int) -> list[str]:
     return [line.split()[column] for line in texts(listing(order).lines)]
 
 
-def test_lowest_ratio_first_and_equals_as_they_were_drafted() -> None:
-    assert [(row.round, row.row) for row in first_rows(ROWS, "ratio", LIMIT)[0]][:4] == [(4, 0), (2, 1), (2, 2), (4, 1)]
-    assert numbers("ratio", 7) == [".12", *[".50"] * 7, *["1.00"] * 3, "1.50", "1.50", "4.00", "4.00"]
-    assert listing("ratio").words == "all 15 drafted tokens; lost: expected tokens a rejection cost"
+def test_lowest_ratio_of_tested_tokens_first_and_equals_as_they_were_drafted() -> None:
+    assert listing("ratio").places[:5] == [(4, 0), (2, 1), (5, 1), (5, 2), (3, 1)]
+    assert numbers("ratio", 7) == [".12", *[".50"] * 3, *["1.00"] * 3, "1.50", "1.50", "4.00", "4.00"]
+    words = "all 11 tested tokens without 4 that had no test"
+    assert listing("ratio").words == f"{words}; lost: expected tokens a rejection cost"
+    assert listing("ratio", 77).words == words, "what has no room"
 
 
 def test_most_costly_rejections_first_and_nothing_else() -> None:
@@ -42,8 +45,19 @@ def test_most_costly_rejections_first_and_nothing_else() -> None:
 
 
 def test_lowest_overlap_first() -> None:
-    assert listing("overlap").places[:3] == [(2, 2), (4, 0), (6, 2)]
-    assert numbers("overlap", 8) == [*[".200"] * 3, *[".600"] * 5, *[".800"] * 5, *["1.00"] * 2]
+    assert listing("overlap").places[:3] == [(4, 0), (2, 1), (3, 2)]
+    assert numbers("overlap", 8) == [".200", *[".600"] * 4, *[".800"] * 4, *["1.00"] * 2]
+
+
+def test_the_lowest_are_those_that_the_walk_and_the_breakpoints_look_at() -> None:
+    low = make_drafted("b", "untested", overlap=0.01, p=0.001)
+    rounds = [
+        make_round(1, drafted=[make_drafted("a", "rejected", overlap=0.4, p=0.2), low]),
+        make_round(2, drafted=[make_drafted("c", overlap=0.3), make_drafted("d", "ignored", overlap=0.02)]),
+    ]
+    assert drafted_listing(rounds, "overlap", 117, UNICODE).places == [(2, 0), (1, 0)]
+    assert worst_overlap(rounds, *NOWHERE) == (2, 0)
+    assert drafted_listing(rounds, "ratio", 117, UNICODE).places == [(1, 0), (2, 0)]
 
 
 def test_a_line_holds_the_whole_test() -> None:
@@ -63,14 +77,14 @@ def test_ids_rejected_most_often_lead_to_their_dearest_rejection() -> None:
 
 
 def test_only_the_first_rows_of_an_order_are_shown_and_it_says_so() -> None:
-    run = make_run(200, 4)
-    rows = drafted_rows(run)
+    run = make_run(260, 4)
+    rows = [row for row in drafted_rows(run) if row.verdict in ("accepted", "rejected")]
     table = drafted_listing(run, "ratio", 117, UNICODE)
     assert len(table.lines) == len(table.places) == LIMIT == 500
-    assert table.words.startswith("the first 500 of 800 drafted tokens")
+    assert table.words.startswith("the first 500 of 801 tested tokens without 239")
     ratios = sorted(row.ratio for row in rows if row.ratio is not None)
     shown, total = first_rows(run, "ratio", LIMIT)
-    assert [row.ratio for row in shown] == ratios[:500] and total == 800
+    assert [row.ratio for row in shown] == ratios[:500] and total == 801
 
 
 def test_a_row_without_the_number_is_left_out() -> None:
@@ -79,11 +93,39 @@ def test_a_row_without_the_number_is_left_out() -> None:
 
 
 def test_nothing_drafted_is_no_row() -> None:
-    assert drafted_listing([], "ratio", 77, UNICODE).words.startswith("no drafted tokens")
+    assert drafted_listing([], "ratio", 77, UNICODE).words.startswith("no tested tokens")
     assert id_listing([], {}, 77, UNICODE).words.startswith("no rejected ids")
 
 
-@pytest.mark.parametrize("cells", [77, 117, 197])
+@pytest.mark.parametrize(
+    ("cells", "order", "columns"),
+    [
+        (197, "ratio", "round i token verdict q p p/q overlap u accept lost"),
+        (77, "ratio", "round i token q p p/q overlap u accept lost"),
+        (57, "ratio", "round i token p p/q overlap lost"),
+        (47, "ratio", "round i token p/q overlap lost"),
+        (40, "lost", "round i token p/q lost"),
+        (27, "overlap", "token p/q overlap"),
+    ],
+)
+def test_where_there_is_little_room_columns_go_before_the_token(cells: int, order: Rank, columns: str) -> None:
+    table = listing(order, cells)
+    head = "".join(text for text, _ in table.head)
+    assert head.split() == columns.split()
+    first = texts(table.lines)[0]
+    assert "✗" in first and "␣a " in first and ".12" in first
+    assert cell_len(first) <= cells
+
+
+@pytest.mark.parametrize(("cells", "columns"), [(57, 6), (46, 5), (40, 4), (27, 3)])
+def test_ids_give_up_columns_too(cells: int, columns: int) -> None:
+    table = id_listing(rejected_ids(small().rounds), dearest(ROWS), cells, UNICODE)
+    assert [len(line.split()) for line in texts(table.lines)] == [columns] * 2
+    assert all("␣cat"[:2] in line or "␣a" in line for line in texts(table.lines))
+    assert all(cell_len(line) <= cells for line in texts(table.lines))
+
+
+@pytest.mark.parametrize("cells", [57, 77, 117, 197])
 @pytest.mark.parametrize("order", ORDERS)
 def test_columns_stand_below_their_heads_and_fit(order: Order, cells: int) -> None:
     for glyphs in (UNICODE, ASCII):

@@ -151,7 +151,7 @@ async def test_the_editor_runs_what_is_written_and_escape_leaves_it() -> None:
         await until(pilot, lambda: len(script.requests) == 3)
 
 
-async def test_view_theme_pace_and_help() -> None:
+async def test_view_pace_and_help() -> None:
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot, app)
@@ -160,10 +160,6 @@ async def test_view_theme_pace_and_help() -> None:
             await hit(pilot, "v")
             views.append((app.main.query_one("#story").display, app.main.plots.display))
         assert views == [(True, False), (False, True), (True, True)]
-        await hit(pilot, "t")
-        assert app.theme == "light"
-        await hit(pilot, "t")
-        assert app.theme == "dark"
         await hit(pilot, "left_parenthesis")
         assert app.session.pace == 0.05
         await hit(pilot, "right_parenthesis")
@@ -272,7 +268,7 @@ async def test_every_key_of_the_table_is_bound_once_with_a_tooltip_and_an_action
                 assert callable(getattr(owner, f"action_{_parsed(action)[0]}"))
 
 
-KEYS_OF_LATER = ("o", "d", "z", "x")
+KEYS_OF_LATER = ("d",)
 
 
 async def test_keys_of_nothing_yet_do_nothing() -> None:

@@ -15,6 +15,7 @@ from specviz.events import Event, Header, Round, Settings, Timing
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
 from specviz.source import Emit, Source
+from specviz.trace import read
 from specviz.ui.app import SpecvizApp
 from specviz.ui.phases import phases
 from tests.ui.conftest import hit, options, ready, stops, until
@@ -136,6 +137,53 @@ async def test_phases_show_a_live_run_and_its_trace_alike_and_change_nothing(
         (r.index, phase) for r in untouched.rounds[:5] for phase in range(len(phases(r)))
     ]
     assert await walk(recorded_app(path), 5) == live
+
+
+async def test_a_presentation_changes_nothing_and_leaves_no_wait_in_the_trace(
+    untouched: Untouched, tmp_path: Path
+) -> None:
+    """The times of all rounds together are less than the waits between their phases alone."""
+    path, pace = tmp_path / "run.jsonl", 0.04
+    app = SpecvizApp(
+        untouched.source,
+        options(request=REQUEST, record=lambda: Recorder(path), present=True, paused=False, pace=pace),
+    )
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.timeline.total >= 12)
+        for _ in range(len(untouched.rounds)):
+            await hit(pilot, "n")
+        await until(pilot, lambda: app.timeline.over)
+    assert timeless(app.timeline.rounds) == timeless(untouched.rounds)
+    rounds = read(path).rounds
+    waited = pace * sum(len(phases(round)) for round in rounds[:11])
+    assert sum(round.timing.total_ms for round in rounds[:11]) / 1000 < waited
+
+
+async def test_switching_drafters_by_key_changes_no_greedy_id(untouched: Untouched, tmp_path: Path) -> None:
+    greedy = replace(REQUEST, settings=Settings(k=4, temperature=0.0, draft_temperature=0.0))
+    events = untouched.source.run(greedy, lambda: greedy.settings, lambda: False)
+    reference = [token.id for event in events if isinstance(event, Round) for token in event.emitted]
+    path = tmp_path / "run.jsonl"
+    app = SpecvizApp(untouched.source, options(request=greedy, record=lambda: Recorder(path)))
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        while not app.timeline.over:
+            before = app.timeline.total
+            app.simulate_key("n")
+            await until(pilot, lambda: app.timeline.total > before or app.timeline.over)  # noqa: B023
+            await hit(pilot, "o")
+    rounds = app.timeline.rounds
+    assert [token.id for round in rounds for token in round.emitted] == reference
+    turns = ("model", "ngram", "layers")
+    assert [round.settings.drafter for round in rounds] == [turns[i % 3] for i in range(len(rounds))]
+    assert len(rounds) >= 4 and app.timeline.stats.on_screen().first == len(rounds), "a segment each"
+    again = recorded_app(path)
+    async with again.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: again.timeline.over)
+    told = again.timeline.rounds
+    assert [(r.settings, r.emitted[-1].id, len(r.emitted)) for r in told] == [
+        (r.settings, r.emitted[-1].id, len(r.emitted)) for r in rounds
+    ]
 
 
 async def test_looking_closer_changes_no_id_no_uniform_and_no_random_state(

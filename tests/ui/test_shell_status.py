@@ -74,14 +74,14 @@ def test_undefined_numbers_take_the_same_cells() -> None:
     empty, full = line(rate_fields(UNDEFINED), 118), line(rate_fields(NUMBERS), 118)
     assert empty == (
         "α tested –    [–    –   ]  overlap –    ±–     tokens/round    – ±–  "
-        "  formula    – |    –  c   –  model    –x  z    –"
+        "  formula    – |    –  c   –  model –      z    –"
     )
     assert width(empty) == width(full)
 
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(None, "–   "), (0.0, ".000"), (0.0004, ".000"), (0.7284, ".728"), (0.9996, "1.00"), (1.0, "1.00")],
+    [(None, "–   "), (0.0, ".000"), (0.0004, "4e-4"), (0.7284, ".728"), (0.9996, ">.99"), (1.0, "1.00")],
 )
 def test_rate(value: float | None, shown: str) -> None:
     assert rate(value) == shown
@@ -94,7 +94,7 @@ def test_numbers() -> None:
     assert spread(None, None) == "±–   "
     assert number(33.0) == "33.00"
     assert number(3.0, 1, 3) == "3.0"
-    assert signed(-12.34) == "-12.3"
+    assert signed(-12.34) == "−12.3"
     assert signed(0.04) == "+0.0"
     assert short_error(1.26) == "±1.26"
     assert short_error(0.996) == "±1.00"
@@ -115,8 +115,10 @@ def test_slower_than_the_target_is_said_whatever_the_room() -> None:
 
 
 def test_a_z_above_four_is_a_bug() -> None:
-    assert "BUG: |z| 4.7 > 4" in line(rate_fields(replace(NUMBERS, agreement_z=-4.71)), 78)
+    assert "BUG: |z| 4.7 > 4" in line(rate_fields(replace(NUMBERS, agreement_z=-4.71, contradicts=True)), 78)
     assert "BUG" not in line(rate_fields(replace(NUMBERS, agreement_z=3.99)), 200)
+    greedy = replace(NUMBERS, agreement_z=None, contradicts=True)
+    assert "BUG: acceptance contradicts its chance" in line(rate_fields(greedy), 200)
 
 
 def test_a_segment_says_since_when() -> None:

@@ -1,13 +1,16 @@
 """Phases, breakpoints, finding and the inspector by their keys, on a scripted source and on a recorded run."""
 
+import time
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
 from specviz.breakpoints import parse_breakpoint
-from specviz.events import Header, Round
+from specviz.events import Header, Round, Settings
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
 from specviz.ui.app import SpecvizApp
@@ -16,7 +19,9 @@ from specviz.ui.screens.breakpoints import BreakpointsScreen
 from specviz.ui.screens.find import FindScreen
 from specviz.ui.screens.go_to import GoToScreen
 from specviz.ui.screens.metrics import MetricsScreen
+from tests.ui.builders import make_round
 from tests.ui.conftest import Script, hit, make_app, mode, on_main, options, ready, sampled, stops, until
+from tests.ui.test_shell_run import screen_lines
 
 SIZE = (120, 40)
 
@@ -82,6 +87,91 @@ async def test_moving_in_a_phase_stays_in_it_and_does_not_look_ahead() -> None:
         assert (app.timeline.reveal, app.timeline.row) == (reveal, 1), "the third token is not drafted yet"
         await hit(pilot, "left")
         assert (app.timeline.reveal, app.timeline.row) == (reveal, 0)
+
+
+async def test_a_phase_while_running_unfolds_the_round_being_made_and_no_second_one() -> None:
+    script = Script()
+    app = make_app(script)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        await sampled(pilot, app, 2)
+        script.gate.clear()
+        await hit(pilot, "space", "full_stop", "full_stop")
+        assert mode(app.transport) == "paused"
+        script.gate.set()
+        await until(pilot, lambda: app.timeline.total >= 3 and app.timeline.reveal is not None)
+        assert (app.timeline.shown, app.timeline.phase[0]) == (3, 0)
+        while app.timeline.total < script.sampled:
+            await pilot.pause()
+        assert (app.timeline.shown, app.timeline.phase[0]) == (3, 0), "what comes behind it waits"
+
+
+def standing_at(app: SpecvizApp, phase: int) -> bool:
+    drawn = app.main.plots._plots is not None and app.main.plots._timer is None
+    return drawn and app.timeline.shown == 3 and app.timeline.phase[0] == phase
+
+
+async def test_nothing_on_screen_tells_of_later_phases() -> None:
+    """Two runs alike up to a phase look alike up to it, the last round's end and its breakpoint included."""
+
+    accepted = make_round(3, 17, "✓✓✓✗")
+    first, second, *others = accepted.drafted
+    rejected = replace(
+        accepted,
+        drafted=(
+            first,
+            replace(second, verdict="rejected", u=0.999),
+            *(replace(d, verdict="untested") for d in others),
+        ),
+        emitted=(accepted.emitted[0], replace(accepted.emitted[-1], bytes=b" else")),
+        n_accepted=1,
+        tested=2,
+        stop="max_new_tokens",
+    )
+
+    async def screens(third: Round) -> list[str]:
+        def make(index: int, settings: Settings) -> Round:
+            return third if index == 3 else make_round(index, 8 + 3 * index, "✓✓✗·", settings=settings)
+
+        app = make_app(Script(n_rounds=3, make=make), breakpoints=(parse_breakpoint("N<=2"),))
+        seen = []
+        async with app.run_test(size=SIZE) as pilot:
+            await ready(pilot, app)
+            await sampled(pilot, app, 2)
+            for phase in range(6):
+                app.simulate_key("full_stop")
+                await until(pilot, partial(standing_at, app, phase))
+                await pilot.pause()
+                seen.append("\n".join(screen_lines(app)))
+        return seen
+
+    for one, other in zip(await screens(rejected), await screens(accepted), strict=True):
+        assert one.splitlines() == other.splitlines()
+
+
+async def test_a_jump_to_a_rejection_shows_its_round_whole() -> None:
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        await sampled(pilot, app, 3)
+        await hit(pilot, "p", "full_stop", "f")
+        assert app.timeline.reveal is None
+
+
+async def test_conditions_changed_while_rounds_are_under_way_leave_screen_and_worker_agreed() -> None:
+    script = Script(n_rounds=400, work=lambda _stopped: time.sleep(0.001))
+    app = make_app(script)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        await hit(pilot, "space")
+        await until(pilot, lambda: len(app.inbox) > 0)
+        app.transport.watch.change((parse_breakpoint("N<=9"),))
+        await until(pilot, lambda: mode(app.transport) == "paused")
+        assert not app.session.running
+        await hit(pilot, "space")
+        await until(pilot, lambda: not app.session.running)
+        app.transport.watch.change(())
+        await until(pilot, lambda: mode(app.transport) == "paused")
 
 
 async def test_a_run_pauses_at_the_round_that_hits_and_says_why() -> None:

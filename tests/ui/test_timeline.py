@@ -14,6 +14,7 @@ class Recorded(Session):
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self._running = True
         self._runs = 0
         self._speed = 0.0
 

@@ -220,7 +220,7 @@ def test_special_tokens_are_told_from_text() -> None:
     made.append(make_round(1, drafted=[], emitted=emitted))
     made.look(1, None)
     assert text_of(made) == ["[1]<|end|>=<|end|>"]
-    assert [span.role for span in made.line(0)] == ["special", "mark", "special"]
+    assert [span.role for span in made.line(0)] == ["special", "special", "mark", "special"]
 
 
 def test_ghosts_that_are_half_a_character_show_their_bytes() -> None:

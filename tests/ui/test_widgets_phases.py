@@ -183,7 +183,7 @@ def test_rows_stand_still_through_the_phases(kind: str) -> None:
             assert ("␣gh" in lines[5]) == (step.last and not round_.cut)
             assert step.last or not any("␣gh" in line for line in lines)
             assert (lines[5] != "") == step.last
-            assert lines[-1].startswith((" draft", " no draft"))
+            assert lines[-1].startswith((" draft", " no draft")) == (step.drafted == round_.k)
 
     in_gallery(scenario)
 

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
+from specviz.decoder.models import CausalModel
 from specviz.decoder.uniforms import Uniforms
 from specviz.events import PlainReason, Settings
 
@@ -14,20 +16,27 @@ from specviz.events import PlainReason, Settings
 class Proposal:
     """What a drafter proposes for one round.
 
-    ``probs``: float32 [K, V], row i the distribution q that drafted id i was sampled from, exactly as sampled.
-    ``raw_probs``: the same at temperature 1 without cuts, None where no setting makes a difference.
+    ``ids`` int64 [K] and ``probs`` float32 [K, V], row i the distribution q that drafted id i was sampled from, exactly
+    as sampled: where decisions are made about the drafter's model, see ``sampling.home``. Nobody has waited for them.
     ``us``: the uniforms that gave the ids.
+    ``scores``: shifted scores, K times [1, V], whose softmax is the same at temperature 1 without cuts; empty where
+    nobody asks, or where q is what it is at any temperature.
+    ``model``: whose scores they are, if they are any model's.
     ``detail``: one mapping a drafted id, JSON-able, for what only this kind of drafter knows.
     ``plain_reason``: why nothing is proposed, where ``ids`` is empty.
     """
 
-    ids: Sequence[int]
+    ids: Tensor
     probs: Tensor
-    raw_probs: Tensor | None
     us: Sequence[float]
-    redraws: int = 0
+    scores: Sequence[Tensor] = ()
+    model: CausalModel | None = None
     detail: Sequence[Mapping[str, Any]] = ()
     plain_reason: PlainReason | None = None
+
+    def raw_probs(self) -> Tensor:
+        """q at temperature 1 without cuts, [K, V]."""
+        return torch.cat(list(self.scores)).softmax(-1) if self.scores else self.probs
 
 
 class Drafter(Protocol):

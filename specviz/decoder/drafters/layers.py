@@ -17,9 +17,10 @@ class LayersDrafter:
     rounds there is nothing of its own to keep.
     """
 
-    def __init__(self, target: CausalModel, n: int) -> None:
+    def __init__(self, target: CausalModel, n: int, *, keep_scores: bool = True) -> None:
         self.target = target
         self.n = n
+        self._keep_scores = keep_scores
 
     def prefill(self, ids: Sequence[int]) -> None:
         pass
@@ -31,7 +32,7 @@ class LayersDrafter:
         self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
     ) -> Proposal | None:
         with self.target.first_layers(self.n):
-            return sampled(self.target, ids, k, settings, uniforms, stopped)
+            return sampled(self.target, ids, k, settings, uniforms, stopped, keep_scores=self._keep_scores)
 
     def commit(self, ids: Sequence[int]) -> None:
         pass

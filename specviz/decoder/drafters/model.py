@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 
 import torch
+from torch import Tensor
 
 from specviz.decoder.clock import median_ms
 from specviz.decoder.drafters import Proposal
 from specviz.decoder.models import CausalModel
-from specviz.decoder.sampling import draw, process, processed
+from specviz.decoder.sampling import home, inverse_cdf, process, processed, upload
 from specviz.decoder.uniforms import Uniforms
 from specviz.events import Settings
 
@@ -16,11 +17,13 @@ class ModelDrafter:
     """Samples K tokens one after another from q, each from its own uniform.
 
     Between rounds its cache holds a prefix of the committed text: all but the last token, or all but the last
-    two after a full acceptance, since the last drafted token was sampled but never fed.
+    two after a full acceptance, since the last drafted token was sampled but never fed. ``keep_scores``: whether
+    proposals come with their scores.
     """
 
-    def __init__(self, model: CausalModel) -> None:
+    def __init__(self, model: CausalModel, *, keep_scores: bool = True) -> None:
         self.model = model
+        self._keep_scores = keep_scores
 
     def prefill(self, ids: Sequence[int]) -> None:
         self.model.reset()
@@ -33,7 +36,7 @@ class ModelDrafter:
     def propose(
         self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
     ) -> Proposal | None:
-        return sampled(self.model, ids, k, settings, uniforms, stopped)
+        return sampled(self.model, ids, k, settings, uniforms, stopped, keep_scores=self._keep_scores)
 
     def commit(self, ids: Sequence[int]) -> None:
         self.model.roll_back_to(len(ids) - 1)
@@ -54,27 +57,31 @@ def sampled(
     settings: Settings,
     uniforms: Uniforms,
     stopped: Callable[[], bool],
+    *,
+    keep_scores: bool,
 ) -> Proposal | None:
     """``k`` tokens behind ``ids``, one after another from what ``model`` says, all but the last of them fed to it.
 
-    What it lacks of ``ids`` is fed first. None once stopped.
+    What it lacks of ``ids`` is fed first. A drafted id goes from one step to the next without leaving the device. None
+    once stopped.
     """
-    feed = list(ids[model.length :])
-    drafted, us, scores, probs, redraws = [], [], [], [], 0
-    for i in range(1, k + 1):
+    us = uniforms.drafts(k)
+    at = home(model.device)
+    there = torch.split(upload(us, at), 1)
+    keep_scores = keep_scores and processed(settings)
+    feed: Sequence[int] | Tensor = ids[model.length :]
+    drafted, scores, probs = [], [], []
+    for u in there:
         if stopped():
             return None
         row = model.feed(feed, keep=1)
-        q = process(row, settings.draft_temperature, settings.top_k, settings.top_p)[0]
-        drawn = draw(q, uniforms.draft(i), uniforms.spare)
-        drafted.append(drawn.id)
-        us.append(drawn.u)
-        scores.append(row)
+        q = process(row, settings.draft_temperature, settings.top_k, settings.top_p).to(at)
+        feed = inverse_cdf(q[0], u)
+        drafted.append(feed)
         probs.append(q)
-        redraws += drawn.redraws
-        feed = [drawn.id]
-    raw_probs = torch.cat(scores).softmax(-1) if processed(settings) else None
-    return Proposal(drafted, torch.stack(probs), raw_probs, us, redraws)
+        if keep_scores:
+            scores.append(row)
+    return Proposal(torch.cat(drafted), torch.cat(probs), us.tolist(), scores, model)
 
 
 def step_ms(model: CausalModel, last_id: int, repeats: int) -> float:

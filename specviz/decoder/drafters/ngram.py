@@ -7,6 +7,7 @@ import torch
 
 from specviz.decoder.drafters import Proposal
 from specviz.decoder.models import UNLIMITED
+from specviz.decoder.sampling import home, upload
 from specviz.decoder.uniforms import Uniforms
 from specviz.events import Settings
 
@@ -74,7 +75,7 @@ class NgramDrafter:
         barred_until: int = 0,
     ) -> None:
         self._vocab_size = vocab_size
-        self._device = device
+        self._device = home(device)
         self._longest, self._shortest = longest, shortest
         self._corpus = corpus
         self._end_ids = frozenset(end_ids)
@@ -93,13 +94,13 @@ class NgramDrafter:
     ) -> Proposal | None:
         for n, book, place in self._matches():
             if drafted := self._cut(book.read(place, k), len(ids)):
-                rows = range(len(drafted))
+                there = upload(torch.tensor(drafted), self._device)
                 q = torch.zeros(len(drafted), self._vocab_size, device=self._device)
-                q[rows, drafted] = 1.0
-                detail = [{"ngram": n, "source": book.name, "at": place + i} for i in rows]
-                return Proposal(drafted, q, q, [uniforms.draft(i + 1) for i in rows], detail=detail)
-        nothing = torch.empty(0, self._vocab_size, device=self._device)
-        return Proposal((), nothing, None, (), plain_reason="no_match")
+                q.scatter_(-1, there.unsqueeze(-1), 1.0)
+                detail = [{"ngram": n, "source": book.name, "at": place + i} for i in range(len(drafted))]
+                return Proposal(there, q, uniforms.drafts(len(drafted)).tolist(), detail=detail)
+        nothing = torch.empty(0, dtype=torch.long, device=self._device)
+        return Proposal(nothing, torch.empty(0, self._vocab_size, device=self._device), (), plain_reason="no_match")
 
     def commit(self, ids: Sequence[int]) -> None:
         self.text.extend(ids[len(self.text.ids) :])

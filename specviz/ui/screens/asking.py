@@ -30,7 +30,12 @@ class PanelActions(RunActions):
 
         timeline = self.timeline
         point = lab_point(
-            timeline.rates, timeline.settings, timeline.rounds, (timeline.shown, timeline.row), timeline.drafts
+            timeline.rates,
+            timeline.settings,
+            timeline.rounds,
+            (timeline.shown, timeline.row),
+            timeline.drafts,
+            timeline.stats.tallies,
         )
         self.app.push_screen(LabScreen(point, ascii=self.options.ascii))
 
@@ -72,6 +77,12 @@ class PanelActions(RunActions):
 
         if path := self.shell.trace_path:
             self.app.push_screen(SaveScreen(path, ascii=self.options.ascii), done)
+
+    def action_export(self) -> None:
+        self.shell.action_export()
+
+    def action_present(self) -> None:
+        self.shell.present()
 
     def action_help(self) -> None:
         self.app.push_screen(HelpScreen(ascii=self.options.ascii))

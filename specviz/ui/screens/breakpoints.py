@@ -19,7 +19,7 @@ WORDS: dict[Kind, str] = {
     "p/q": "of a tested token",
     "token": "id of a token, drafted or emitted",
     "text": "regular expression, also across tokens",
-    "streak": "rounds in a row with all drafts accepted",
+    "streak": "rounds in a row, all drafts accepted",
     "end": "end of text drafted or emitted (space)",
     "|z|": "agreement of the segment",
 }
@@ -61,9 +61,9 @@ class BreakpointsScreen(Panel[tuple[Breakpoint, ...]]):
     BreakpointsScreen {
         & > .panel { overflow-y: auto; max-width: 84; }
         KindLine { height: 1; width: 1fr; }
-        .name { width: 11; text-style: bold; }
-        .value { width: 1fr; height: 1; margin: 0 2 0 0; }
-        .words { width: 40; height: 1; color: $secondary; text-overflow: ellipsis; text-wrap: nowrap; }
+        .name { width: 10; text-style: bold; }
+        .value { width: 1fr; height: 1; margin: 0 1 0 0; }
+        .words { width: 56%; max-width: 40; height: 1; color: $secondary; text-overflow: ellipsis; text-wrap: nowrap; }
         #trouble { margin: 1 0 0 0; color: $error; text-style: bold; }
         &.-ascii .words { text-overflow: clip; }
     }
@@ -102,7 +102,7 @@ class BreakpointsScreen(Panel[tuple[Breakpoint, ...]]):
                 self._say(str(error))
                 line.field.focus()
                 return
-        self.dismiss(tuple(wanted))
+        self.answer(tuple(wanted))
 
     def _say(self, trouble: str) -> None:
         shown = literal(trouble)

@@ -102,7 +102,7 @@ class FindScreen(Panel[Place]):
 
     def _leave(self) -> None:
         if chosen := self._list.chosen:
-            self.dismiss(chosen.place)
+            self.answer(chosen.place)
 
     def _stop_waiting(self) -> None:
         if self._typing is not None:

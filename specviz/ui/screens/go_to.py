@@ -36,6 +36,6 @@ class GoToScreen(Panel[int]):
         event.stop()
         number = event.value.strip()
         if _NUMBER.fullmatch(number) and 1 <= int(number) <= self._total:
-            self.dismiss(int(number))
+            self.answer(int(number))
         else:
             self.query_one("#trouble", Static).update(Content(f"A round is a number from 1 to {self._total}."))

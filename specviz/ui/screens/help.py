@@ -1,13 +1,17 @@
-"""All keys, made from the table."""
+"""All keys of a screen, made from its table."""
 
+from collections.abc import Sequence
+
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.color import Color
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from specviz.ui.keys import GROUPS, KEYS
+from specviz.ui.keys import GROUPS, KEYS, Key
 from specviz.ui.literal import in_ascii
 from specviz.ui.screens.panel import Panel
 
@@ -17,6 +21,11 @@ class HelpScreen(Panel[None]):
 
     BINDINGS = [("q,question_mark", "close", "close")]  # noqa: RUF012
 
+    def __init__(self, keys: Sequence[Key] = KEYS, groups: Sequence[str] = GROUPS, *, ascii: bool = False) -> None:
+        super().__init__(ascii=ascii)
+        self._keys = keys
+        self._groups = groups
+
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="panel") as panel:
             panel.border_title = Content("Keys")
@@ -24,14 +33,16 @@ class HelpScreen(Panel[None]):
             yield Static(self._table())
 
     def _table(self) -> Table:
-        colors = self.app.theme_variables
         table = Table.grid(padding=(0, 2, 0, 0))
-        for group in GROUPS:
+        for group in self._groups:
             if table.row_count:
                 table.add_row()
-            table.add_row("", Text(group, f"bold {colors['accent']}"))
-            for key in KEYS:
+            table.add_row("", Text(group, self._style("accent", bold=True)))
+            for key in self._keys:
                 if key.group == group:
                     shown = in_ascii(key.shown) if self.ascii else key.shown
-                    table.add_row(Text(shown, "bold"), key.label, Text(key.tooltip, colors["secondary"]))
+                    table.add_row(Text(shown, "bold"), key.label, Text(key.tooltip, self._style("secondary")))
         return table
+
+    def _style(self, variable: str, *, bold: bool = False) -> Style:
+        return Style(color=Color.parse(self.app.theme_variables[variable]).rich_color, bold=bold)

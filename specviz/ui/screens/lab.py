@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
 
-from specviz.lab import NAMES, Choice, LabPoint, Name, begin, cost, share, speed_curve, token_curve, written
+from specviz.lab import NAMES, Choice, LabPoint, Name, begin, cost, origin, share, speed_curve, token_curve, written
 from specviz.theory_table import Row
 from specviz.ui.glyphs import glyphs
 from specviz.ui.lab_keys import LAB_KEYS, bindings
@@ -76,7 +76,7 @@ class LabScreen(Screen[None]):
     # -- showing
 
     def _update(self) -> None:
-        chosen, point = self.choice.row, self.point
+        chosen = self.choice.row
         for name, slider in self._sliders.items():
             measured = self._measured(name)
             slider.show(
@@ -88,18 +88,27 @@ class LabScreen(Screen[None]):
             )
         self._tokens.show(self._token_view(chosen))
         self._speed.show(self._speed_view(chosen))
-        seen = point.histogram if point and point.k == chosen.k else {}
-        rounds = sum(seen.values())
-        shares = tuple(seen.get(n, 0) / rounds for n in range(1, chosen.k + 2)) if rounds else None
-        mark = f"   {self._glyphs.times} of {counted(rounds, 'round')}" if shares else ""
-        self._lengths.show(f"P(N = i)   K {chosen.k}{mark}", chosen.distribution, shares)
-        self._formulas.show(written(chosen), self._comparison(chosen))
+        self._show_lengths(chosen)
+        self._formulas.show(written(chosen), self._comparison())
+
+    def _show_lengths(self, chosen: Row) -> None:
+        """At the run's K the rounds are marked, and expected by the K_r they had."""
+        point = self.point
+        rounds = sum(point.histogram.values()) if point and point.k == chosen.k else 0
+        if point is None or not rounds:
+            self._lengths.show(f"P(N = i)   K {chosen.k}", chosen.distribution, None)
+            return
+        ns, chances, sign = range(1, chosen.k + 2), chosen.distribution, ""
+        if point.mixed:
+            expected = point.expected_histogram(chosen.alpha)
+            chances, sign = tuple(expected.get(n, 0.0) / rounds for n in ns), self._words("≤ ")
+        shares = tuple(point.histogram.get(n, 0) / rounds for n in ns)
+        mark = f"{self._glyphs.times} of {counted(rounds, 'round')}"
+        self._lengths.show(f"P(N = i)   K {sign}{chosen.k}   {mark}", chances, shares)
 
     def _title_fields(self) -> list[Field]:
         fields = [Field(("formula lab", "lab"), 0, "strong")]
-        if self.point is None:
-            return [*fields, Field(("no run: values to play with", ""), 1, "quiet")]
-        return [*fields, Field(("starts from what the run measured", "from the run"), 1, "quiet")]
+        return [*fields, Field((origin(self.point), ""), 1, "quiet")]
 
     def _value(self, name: Name, chosen: Row) -> str:
         match name:
@@ -121,7 +130,8 @@ class LabScreen(Screen[None]):
             case "alpha":
                 return f"tested {rate(value)} {interval(point.alpha_ci)}" if value is not None else "nothing tested yet"
             case "k":
-                return f"of the run: {value}"
+                otherwise = f", mean {fixed(point.mean_k, 2)}" if point.mixed else ""
+                return f"of the run: {value}{otherwise}"
             case "c":
                 if value is None:
                     return "not measured"
@@ -132,8 +142,8 @@ class LabScreen(Screen[None]):
         if chosen.alpha < 1:
             limit = (self._words("1/(1 − α)"), 1 / (1 - chosen.alpha))
         measured = None
-        if point and point.tokens_per_round is not None:
-            measured = Measured(min(point.k, 32), point.tokens_per_round, point.tokens_ci)
+        if point and point.at_k:
+            measured = Measured(min(point.k, 32), point.at_k.value, point.at_k.ci)
         title = f"E[N] over K   {chosen.expected_tokens:.2f} at K {chosen.k}"
         return CurveView(title, token_curve(chosen.alpha), 1.0, chosen.k, measured=measured, limit=limit)
 
@@ -151,28 +161,34 @@ class LabScreen(Screen[None]):
         )
 
     def _measured_speed(self) -> Measured | None:
-        """tokens/round as measured, at the measured cost of a round: N c / (c + K)."""
+        """Tokens a round of those that drafted K, for their K draft steps: N c / (c + K)."""
         point = self.point
-        if point is None or point.tokens_per_round is None or point.c is None:
+        if point is None or point.at_k is None or point.c is None:
             return None
-        cost = 1 + point.k / point.c
-        ends = point.tokens_ci
-        return Measured(
-            min(point.k, 32), point.tokens_per_round / cost, (ends[0] / cost, ends[1] / cost) if ends else None
-        )
+        cost, ends = 1 + point.k / point.c, point.at_k.ci
+        return Measured(min(point.k, 32), point.at_k.value / cost, (ends[0] / cost, ends[1] / cost) if ends else None)
 
-    def _comparison(self, chosen: Row) -> str:
+    def _comparison(self) -> tuple[str, ...]:
+        """The run's tokens a round beside the formula for the same rounds."""
         point = self.point
         if point is None or point.tokens_per_round is None:
-            return ""
+            return ()
         error = "" if point.tokens_per_round_se is None else f" ± {point.tokens_per_round_se:.2f}"
-        told = f"measured {fixed(point.tokens_per_round, 2)}{error}"
-        if chosen.k != point.k:
-            return f"{told} at K {point.k}"
-        return f"{told}, formula {chosen.expected_tokens - point.tokens_per_round:+.2f}"
+        at = f"mean K {fixed(point.mean_k, 2)}" if point.mixed else f"K {point.k}"
+        lines = [f"measured {fixed(point.tokens_per_round, 2)}{error} at {at}"]
+        if point.formula_at_tested is not None:
+            gap = point.formula_at_tested - point.tokens_per_round
+            lines.append(f"formula {point.formula_at_tested:.2f} at tested α ({gap:+.2f})")
+        if point.plain_rounds:
+            lines.append(f"{point.plain_rounds} of {counted(sum(point.drafts.values()), 'round')} plain (K 0)")
+        return tuple(lines)
 
     def _words(self, text: str) -> str:
-        return in_ascii(text).replace("×", "x").replace("−", "-").replace("≥", ">=") if self._ascii else text
+        return (
+            in_ascii(text).replace("×", "x").replace("−", "-").replace("≥", ">=").replace("≤", "<=")
+            if self._ascii
+            else text
+        )
 
     # -- keys and mouse
 

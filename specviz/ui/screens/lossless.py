@@ -75,7 +75,9 @@ class LosslessScreen(Screen[None]):
             return f"round {place.round}, draft {place.row + 1}   tested position {self.place + 1} of {places}"
         if self._ran is not None and self._ran.rule not in KEEPING:
             return f"the rule {self._ran.rule} does not keep p; this is a toy pair under the exact rule"
-        return "a toy pair of six ids"
+        if self._ran is not None:
+            return "the run has tested no token here: this is a toy pair of six ids"
+        return "no run: this is a toy pair of six ids"
 
     def action_step(self, steps: int) -> None:
         self.step = max(0, min(self.step + steps, self.last_step))

@@ -8,7 +8,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
 
-from specviz.events import Failed
+from specviz.events import Failed, Round
 from specviz.ui.keys import KEYS, main_bindings
 from specviz.ui.literal import literal
 from specviz.ui.options import AppOptions
@@ -61,6 +61,7 @@ class MainScreen(PanelActions):
         self._finished = False
         self._told: set[str] = set()
         self._failed: Failed | None = None
+        self._held_back: tuple[Round, Round] | None = None
         self.view = WIDE_VIEWS[0]
         self._player: Timer | None = None
 
@@ -100,7 +101,7 @@ class MainScreen(PanelActions):
         if timeline.expected is not None:
             self.shell.inbox.hold()
             self.call_after_refresh(self.shell.inbox.painted)
-        self._take_run()
+        self.take_run()
         max_k = max(timeline.max_k, self.transport.settings.k)
         self.text.show(timeline.shown, timeline.row, reveal=timeline.reveal)
         self.round.show(
@@ -122,17 +123,23 @@ class MainScreen(PanelActions):
         if not self.has_class("-inspecting"):
             return
         header, round, row = self.timeline.header, self.timeline.round, self.timeline.row
-        special_ids = frozenset(header.config.get("special_ids", ())) if header else frozenset()
+        special_ids = frozenset(header.config.get("special_ids") or ()) if header else frozenset()
         if round is None:
             self.inspector.show(None, 0, prompt=header.prompt if header else None, special_ids=special_ids)
-        elif self.timeline.reveal is None:
-            self.inspector.show(round, row, special_ids=special_ids)
-        elif stage(round, self.timeline.reveal, row) == "decided":
-            self.inspector.show(without_correction(round), row, special_ids=special_ids)
-        else:
-            self.inspector.show(None, 0)
+            return
+        reveal = self.timeline.reveal
+        known = stage(round, reveal, row)
+        if reveal is not None and known == "decided":
+            round = self._without_correction(round)
+        self.inspector.show(round, row, known=known, special_ids=special_ids)
 
-    def _take_run(self) -> None:
+    def _without_correction(self, round: Round) -> Round:
+        """The same object for the same round: the inspector lays out what is new to it."""
+        if self._held_back is None or self._held_back[0] is not round:
+            self._held_back = round, without_correction(round)
+        return self._held_back[1]
+
+    def take_run(self) -> None:
         """Begin a new text where a new run began, and add the rounds that came."""
         timeline = self.timeline
         if timeline.header is None:
@@ -140,7 +147,7 @@ class MainScreen(PanelActions):
         if self._run_id != self.transport.run_id:
             self._run_id = self.transport.run_id
             self._finished = False
-            special_ids = frozenset(timeline.header.config.get("special_ids", ()))
+            special_ids = frozenset(timeline.header.config.get("special_ids") or ())
             self.text.start(timeline.header.prompt, special_ids, timeline.rounds)
         for round in timeline.take_new():
             self.text.append(round)
@@ -162,15 +169,17 @@ class MainScreen(PanelActions):
         self.key_bar.show([(hint, tuple(map(self.works, hint.actions))) for hint in shown])
 
     def _prompt_name(self) -> str:
-        prompts = self.options.prompts
+        request, prompts, recordings = self.transport.request, self.options.prompts, self.options.recordings
+        if recordings:
+            return f"run {request.recording + 1}/{len(recordings)}: {literal(recordings[request.recording].name)}"
         for number, (name, text) in enumerate(prompts, start=1):
-            if text == self.transport.request.prompt:
+            if text == request.prompt:
                 return f"prompt {number}/{len(prompts)}: {literal(name)}"
         return "prompt of your own" if self.transport.live else ""
 
     def _tell(self) -> None:
         """Notices once each; what is permanent stays in the banner; a failure opens its panel."""
-        notes = self.timeline.header.config.get("notes", ()) if self.timeline.header else ()
+        notes = (self.timeline.header.config.get("notes") or ()) if self.timeline.header else ()
         said = [notice.message for notice in self.timeline.notices if not notice.permanent]
         for message in (*said, *notes):
             if message not in self._told:
@@ -212,9 +221,9 @@ class MainScreen(PanelActions):
             case "save":
                 return self.shell.trace_path is not None
             case "prompt":
-                return self.transport.can_begin and bool(self.options.prompts)
+                return self.can_choose(1)
         if action.startswith("prompt("):
-            return self.transport.can_begin and int(action[7:-1]) <= len(self.options.prompts)
+            return self.can_choose(int(action[7:-1]))
         return works(action, self.transport)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

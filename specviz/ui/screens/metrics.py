@@ -8,11 +8,11 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
 from specviz.ui.keys import Hint
 from specviz.ui.literal import literal
 from specviz.ui.parts import KeyBar, StatusLine
+from specviz.ui.screens.panel import Answering
 from specviz.ui.status import Field, temperatures
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.metrics_acceptance import acceptance
@@ -20,7 +20,7 @@ from specviz.ui.widgets.metrics_layout import Layout
 from specviz.ui.widgets.metrics_page import Choice, ChoiceBar, Page
 from specviz.ui.widgets.metrics_scope import Scope, scope_of
 from specviz.ui.widgets.metrics_speed import speed
-from specviz.ui.widgets.metrics_table import Order, Place
+from specviz.ui.widgets.metrics_table import Order
 from specviz.ui.widgets.metrics_tokens import TokensTab
 from specviz.ui.widgets.metrics_tokens_per_round import tokens_per_round
 
@@ -30,10 +30,10 @@ MOST_SHARE = 0.1
 """Of the time: what bringing a tab up to date may take; a dear one is brought up to date less often."""
 
 TABS = (
-    Choice("a", "Acceptance", "tab(0)"),
-    Choice("r", "Tokens per round", "tab(1)"),
-    Choice("s", "Speed", "tab(2)"),
-    Choice("t", "Tokens", "tab(3)"),
+    Choice("Acceptance", "tab(0)"),
+    Choice("Tokens per round", "tab(1)"),
+    Choice("Speed", "tab(2)"),
+    Choice("Tokens", "tab(3)"),
 )
 PAGES: tuple[Callable[[Scope], Layout], ...] = (acceptance, tokens_per_round, speed)
 TOKENS = 3
@@ -54,25 +54,24 @@ class Way(Hint):
 TAB, BACK = Way(("step(-1)", "step(1)"), "tab", ("←", "→")), Way(("back",), "back", ("q",))
 SCROLL = Way(("scroll(-1)", "scroll(1)"), "scroll", ("↑", "↓"))
 ROW = Way(("scroll(-1)", "scroll(1)"), "row", ("↑", "↓"))
+ORDER = Way(("order_next",), "order", ("s",))
 GO = Way(("go",), "go to its round", ("enter",))
 
 
-class MetricsScreen(Screen[tuple[int, int] | None]):
-    """Shows a timeline and follows it; dismissed with the (round, row) to go to, or None.
+class MetricsScreen(Answering[tuple[int, int]]):
+    """Shows a timeline and follows it; gives the (round, row) to go to, or None.
 
-    Only the tab in view is computed, and only where it is another one or the timeline has changed.
+    A round shown up to one of its phases does not count yet. Only the tab in view is computed, and only where it is
+    another one or the timeline has changed.
     """
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,escape,m", "back", "back", priority=True),
+        Binding("x", "app.export", "picture", priority=True),
         Binding("left,shift+tab", "step(-1)", "previous tab", priority=True),
         Binding("right,tab", "step(1)", "next tab", priority=True),
-        *(Binding(tab.key, tab.action, tab.label, priority=True) for tab in TABS),
-        Binding("p", "order('ratio')", "lowest p/q first"),
-        Binding("c", "order('lost')", "most costly rejections first"),
-        Binding("o", "order('overlap')", "lowest overlap first"),
-        Binding("i", "order('ids')", "ids rejected most often"),
+        Binding("s", "order_next", "next order"),
     ]
     DEFAULT_CSS = """
     MetricsScreen {
@@ -122,11 +121,11 @@ class MetricsScreen(Screen[tuple[int, int] | None]):
     def _update(self) -> None:
         """Bring the tab in view up to the timeline, where it lags behind."""
         timeline = self._timeline
-        now = self._tab, timeline.stats, timeline.shown, timeline.total, timeline.stats.calibration
+        now = self._tab, timeline.stats, timeline.settled, timeline.total, timeline.over, timeline.stats.calibration
         if now == self._shown:
             return
         self._shown = now
-        scope = scope_of(timeline.stats, timeline.drafts, timeline.shown)
+        scope = scope_of(timeline.stats, timeline.drafts, timeline.settled)
         self._title.show(self._title_fields(scope))
         if self._tab == TOKENS:
             self._tokens.show(scope)
@@ -153,7 +152,7 @@ class MetricsScreen(Screen[tuple[int, int] | None]):
         self._update()
 
     def _ways(self) -> tuple[Way, ...]:
-        return (TAB, ROW, GO, BACK) if self._tab == TOKENS else (TAB, SCROLL, BACK)
+        return (TAB, ORDER, ROW, GO, BACK) if self._tab == TOKENS else (TAB, SCROLL, BACK)
 
     def action_step(self, step: int) -> None:
         self.action_tab((self._tab + step) % len(TABS))
@@ -168,16 +167,17 @@ class MetricsScreen(Screen[tuple[int, int] | None]):
         if self._tab == TOKENS:
             self._tokens.order(order)
 
+    def action_order_next(self) -> None:
+        if self._tab == TOKENS:
+            self._tokens.order_next()
+
     def action_go(self) -> None:
         if self._tab == TOKENS and (place := self._tokens.table.place):
-            self._go(place)
+            self.answer(place)
 
     def action_back(self) -> None:
-        self.dismiss(None)
-
-    def _go(self, place: Place) -> None:
-        self.dismiss(place)
+        self.answer(None)
 
     @on(TokensTab.Chosen)
     def _chosen(self, message: TokensTab.Chosen) -> None:
-        self._go(message.place)
+        self.answer(message.place)

@@ -1,13 +1,26 @@
-"""What panels over the main screen have in common."""
+"""What screens that give an answer have in common, and panels over the main screen."""
 
 from typing import TypeVar
 
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
 Result = TypeVar("Result")
 
 
-class Panel(ModalScreen[Result]):
+class Answering(Screen[Result]):
+    """A screen that is left with an answer, once: what was pressed behind that finds nothing to answer any more."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is the one that is asking: not answered yet, and nothing over it."""
+        return self.app.screen_stack[-1:] == [self]
+
+    def answer(self, result: Result | None) -> None:
+        if self.waits:
+            self.dismiss(result)
+
+
+class Panel(Answering[Result], ModalScreen[Result]):
     """A box over the main screen; escape puts it away without effect."""
 
     DEFAULT_CSS = """
@@ -28,4 +41,4 @@ class Panel(ModalScreen[Result]):
         self.set_class(ascii, "-ascii")
 
     def action_close(self) -> None:
-        self.dismiss(None)
+        self.answer(None)

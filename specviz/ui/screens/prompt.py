@@ -42,21 +42,20 @@ class PromptScreen(Panel[str]):
 
     def __init__(self, prompt: str, *, ascii: bool = False) -> None:
         super().__init__(ascii=ascii)
-        self._prompt = prompt
+        self._area = PromptArea(prompt, soft_wrap=True, id="prompt")
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
             panel.border_title = Content("Prompt")
             panel.border_subtitle = Content("enter: run   ctrl+n: new line   esc: back")
-            yield PromptArea(self._prompt, soft_wrap=True, id="prompt")
+            yield self._area
 
     def on_mount(self) -> None:
-        area = self.query_one(PromptArea)
-        area.focus()
-        area.move_cursor(area.document.end)
+        self._area.focus()
+        self._area.move_cursor(self._area.document.end)
 
     def on_prompt_area_submitted(self) -> None:
         self.action_run()
 
     def action_run(self) -> None:
-        self.dismiss(self.query_one(PromptArea).text)
+        self.answer(self._area.text)

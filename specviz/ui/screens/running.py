@@ -7,6 +7,7 @@ from textual.screen import Screen
 from specviz.config import MAX_SEED
 from specviz.ui import finding
 from specviz.ui.options import AppOptions
+from specviz.ui.screens.theme import ThemeScreen
 from specviz.ui.transport import Transport
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class RunActions(Screen[None]):
         if place is None:
             self.shell.say(otherwise)
         else:
+            self.transport.seek(place[0])
             self.seek(*place)
 
     def action_k(self, steps: int) -> None:
@@ -85,17 +87,32 @@ class RunActions(Screen[None]):
         self.transport.change_temperature(steps)
         self.update()
 
+    def action_drafter(self) -> None:
+        self.transport.change_drafter()
+        self.update()
+
     def action_again(self) -> None:
         self.begin()
 
     def action_reseed(self) -> None:
         self.begin(seed=(self.transport.request.seed + 1) % (MAX_SEED + 1))
 
+    def can_choose(self, number: int) -> bool:
+        """Whether a prepared prompt or run stands behind this digit and can be begun."""
+        return number <= len(self.options.prepared) and (self.transport.can_begin or not self.transport.live)
+
     def action_prompt(self, number: int) -> None:
-        self.begin(prompt=self.options.prompts[number - 1][1])
+        options = self.options
+        if self.transport.live:
+            self.begin(prompt=options.prompts[number - 1][1])
+        else:
+            self.transport.open_recording(number - 1, paused=options.paused, at=options.at)
+            self.update()
 
     def action_theme(self) -> None:
-        self.shell.next_theme()
+        themes = self.shell.read_themes()
+        self.shell.tell_bad_themes()
+        self.app.push_screen(ThemeScreen(themes, ascii=self.options.ascii))
 
     def action_quit(self) -> None:
         self.shell.leave()

@@ -30,6 +30,8 @@ class SaveScreen(Panel[Path]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
+        if not self.waits:
+            return
         try:
             target = Path(event.value).expanduser().absolute()
             copy_lines(self._trace, target)
@@ -38,7 +40,7 @@ class SaveScreen(Panel[Path]):
         except (OSError, ValueError) as error:
             self._say(f"Cannot be written: {getattr(error, 'strerror', None) or error}")
         else:
-            self.dismiss(target)
+            self.answer(target)
 
     def _say(self, trouble: str) -> None:
         self.query_one("#trouble", Static).update(Content(literal(trouble)))

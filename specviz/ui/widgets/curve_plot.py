@@ -9,7 +9,7 @@ from specviz.ui.glyphs import panel_css
 from specviz.ui.widgets.chart import Grid, Layer
 from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.drawn import Drawn
-from specviz.ui.widgets.k_chart import curve, k_grid, k_ticks, level_line, scale, sign, upright, y_ticks
+from specviz.ui.widgets.k_chart import curve, k_grid, k_ticks, level_line, scale, sign, upright, y_axis
 from specviz.ui.widgets.plots import paint
 from specviz.ui.widgets.rounds_plot import AXIS_ROWS
 
@@ -42,7 +42,7 @@ class CurveView:
 
     @property
     def high(self) -> float:
-        """The end of the axis; a limit is on it where that leaves the curve half of the height."""
+        """What the axis has to reach; a limit is on it where that leaves the curve half of the height."""
         largest = max(self.values)
         if self.measured:
             largest = max(largest, self.measured.value, *(self.measured.interval or ()))
@@ -94,23 +94,25 @@ class CurvePlot(Drawn):
             return []
         keyed = height >= _LEAST_ROWS_FOR_KEY
         rows = height - AXIS_ROWS - keyed
-        ticks = y_ticks(view.low, view.high, max(1, rows))
-        columns = width - 1 - max(map(len, ticks))
-        if columns < _LEAST_CANVAS[0] or rows < _LEAST_CANVAS[1]:
+        if rows < _LEAST_CANVAS[1]:
             return []
-        grid = k_grid(columns, rows, view.low, view.high)
+        high, ticks = y_axis(view.low, view.high, rows)
+        columns = width - 1 - max(map(len, ticks))
+        if columns < _LEAST_CANVAS[0]:
+            return []
+        grid = k_grid(columns, rows, view.low, high)
         lines = paint(grid, self._layers(view, grid), ticks, self._glyphs, k_ticks(columns))
-        return [*lines, self._key(view, width)] if keyed else lines
+        return [*lines, self._key(view, width, high)] if keyed else lines
 
     def _layers(self, view: CurveView, grid: Grid) -> Sequence[Layer]:
         signs = self._glyphs
-        layers = [upright(grid, "stem", signs.rule, view.k, view.low, view.high)]
+        layers = [upright(grid, "stem", signs.rule, view.k, grid.low, grid.high)]
         if view.even:
             layers.append(level_line(grid, "level", view.even[1], signs.dash))
         if view.limit:
             layers.append(level_line(grid, "limit", view.limit[1], self._double))
         layers.append(curve(grid, "line", view.values, signs))
-        layers.append(sign(grid, "chosen", CHOSEN, view.k, view.high))
+        layers.append(sign(grid, "chosen", CHOSEN, view.k, grid.high))
         at = view.measured
         if at and at.interval:
             layers.append(upright(grid, "measured", signs.test, at.k, *at.interval))
@@ -124,7 +126,7 @@ class CurvePlot(Drawn):
     def _double(self) -> str:
         return "=" if self._glyphs.ascii else "═"
 
-    def _key(self, view: CurveView, width: int) -> list[Part]:
+    def _key(self, view: CurveView, width: int, high: float) -> list[Part]:
         """As many entries as fit whole."""
         signs = self._glyphs
         entries: list[tuple[str, str, str]] = [(CHOSEN, "chosen", "chosen")]
@@ -134,7 +136,7 @@ class CurvePlot(Drawn):
             ends = signs.test if view.measured.interval else ""
             entries.append((signs.times + ends, "measured", "measured, 95 %" if ends else "measured"))
         for level, sign_, style in ((view.limit, self._double, "limit"), (view.even, signs.dash, "level")):
-            if level and view.low <= level[1] <= view.high:
+            if level and view.low <= level[1] <= high:
                 entries.append((sign_, style, level[0]))
         parts: list[Part] = []
         for marker, style, name in entries:

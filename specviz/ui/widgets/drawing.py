@@ -3,9 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 from rich.cells import chop_cells
-from rich.segment import Segment
-from rich.style import Style
-from textual.strip import Strip
 
 from specviz.tokens import clip, width
 
@@ -21,11 +18,6 @@ def fit(text: str, cells: int, *, right: bool = False, ascii: bool = False) -> s
     text = clip(text, cells, ascii=ascii)
     blank = " " * (cells - width(text))
     return blank + text if right else text + blank
-
-
-def strip_of(parts: Iterable[tuple[str, Style]], cells: int, base: Style) -> Strip:
-    """A line of exactly ``cells`` cells; every piece stands on the ``base`` style."""
-    return Strip([Segment(text, base + style) for text, style in parts if text]).adjust_cell_length(cells, base)
 
 
 def padded(line: Iterable[Part], cells: int, *, ascii: bool = False) -> Line:

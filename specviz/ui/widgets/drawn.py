@@ -7,7 +7,8 @@ from textual.strip import Strip
 
 from specviz.ui.glyphs import glyphs
 from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.drawing import Part, strip_of
+from specviz.ui.widgets.drawing import Part
+from specviz.ui.widgets.strips import strip_of
 
 
 class Drawn(Bordered):

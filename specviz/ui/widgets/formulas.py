@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from specviz.tokens import width as width_of
 from specviz.ui.glyphs import panel_css
 from specviz.ui.literal import in_ascii
-from specviz.ui.widgets.drawing import Part
+from specviz.ui.widgets.drawing import Part, wrapped
 from specviz.ui.widgets.drawn import Drawn
 
 
 class FormulaPanel(Drawn):
-    """As many lines as fit: formulas and numbers in pairs, numbers alone where it is low; the comparison comes last."""
+    """As many lines as fit: formulas and numbers in pairs, numbers alone where it is small; the comparison comes last.
+    A result is never cut: what it is computed from is left out first."""
 
     PREFIX = "formula"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"formula--form", "formula--number", "formula--measured"}
@@ -25,13 +27,13 @@ class FormulaPanel(Drawn):
     )
     LABELS: ClassVar[tuple[str, ...]] = ("E[N]", "speedup", "best", "even", "ceiling")
 
-    _shown: tuple[Sequence[tuple[str, str]], str] = ((), "")
+    _shown: tuple[Sequence[tuple[str, str]], Sequence[str]] = ((), ())
 
     def on_mount(self) -> None:
         self.entitle("with the numbers put in")
 
-    def show(self, written: Sequence[tuple[str, str]], comparison: str) -> None:
-        """``written``: (formula, with numbers), as from ``lab.written``."""
+    def show(self, written: Sequence[tuple[str, str]], comparison: Sequence[str]) -> None:
+        """``written``: (formula, with numbers), as from ``lab.written``; ``comparison``: lines."""
         if (written, comparison) != self._shown:
             self._shown = written, comparison
             self.redraw()
@@ -39,27 +41,37 @@ class FormulaPanel(Drawn):
     def lines(self, width: int, height: int) -> list[list[Part]]:
         written, comparison = self._shown
         lines: list[list[Part]] = []
-        roomy = height >= 2 * len(written) + 2
-        spaced = height >= 3 * len(written) + 1
+        told = [line for text in comparison for line in wrapped(text, width)]
+        wide = width >= max((len(form) for form, _ in written), default=0)
+        roomy = wide and height >= 2 * len(written) + 1 + len(told)
+        spaced = roomy and height >= 3 * len(written) + len(told)
         for label, (form, numbers) in zip(self.LABELS, written, strict=False):
             if roomy:
-                lines += [[(form, "form")], [("  = " if form[0] in "Es" else "  ", "form"), (numbers, "number")]]
+                lines += [
+                    [(form, "form")],
+                    [("  = " if form[0] in "Es" else "  ", "form"), (_close(numbers, width - 4), "number")],
+                ]
                 lines += [[]] if spaced else []
             else:
                 lines.append([(f"{label:<8}", "form"), (_close(numbers, width - 8), "number")])
-        if comparison:
-            lines += [[]] if roomy and not spaced else []
-            lines.append([(comparison, "measured")])
+        lines += [[]] if told and roomy and not spaced else []
+        if len(lines) + len(told) > height:
+            told = [text for text in (text.partition(" at ")[0] for text in comparison) if width_of(text) <= width]
+        lines += [[(text, "measured")] for text in told]
         if self._glyphs.ascii:
             return [[(_ascii(text), style) for text, style in parts] for parts in lines]
         return lines
 
 
 def _close(text: str, cells: int) -> str:
-    """Without the blanks around signs where it is too long."""
+    """Without the blanks around signs where it is too long, and with the result alone where it still is."""
+    closer = text
     for sign in ("−", "+", "="):
-        text = text if len(text) <= cells else text.replace(f" {sign} ", sign)
-    return text
+        closer = closer if len(closer) <= cells else closer.replace(f" {sign} ", sign)
+    if len(closer) <= cells:
+        return closer
+    _, equals, result = text.rpartition(" = ")
+    return f"= {result}" if equals else text.partition(":")[0]
 
 
 def _ascii(text: str) -> str:

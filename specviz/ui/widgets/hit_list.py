@@ -15,9 +15,10 @@ from specviz.tokens import visible
 from specviz.ui.finding import Hit, token_at
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs
 from specviz.ui.literal import in_ascii
-from specviz.ui.widgets.drawing import Part, fit, strip_of
+from specviz.ui.widgets.drawing import Part, fit
 from specviz.ui.widgets.numbers import prob
 from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.strips import strip_of
 
 _ROUND, _POSITION, _NUMBER = 6, 4, 6
 _LEAST_TOKEN, _MOST_TOKEN = 8, 24

@@ -1,21 +1,27 @@
 """What there is to say of one token of a round, before it is laid out: pure functions of (round, row)."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from specviz.events import Drafted, Emitted, Raw, Round, Top
 from specviz.tokens import visible
 from specviz.ui.glyphs import Glyphs
+from specviz.ui.widgets.copied import KEYS, copied
 from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.facts import Fact
 from specviz.ui.widgets.number_line import AcceptTest
 from specviz.ui.widgets.numbers import fixed, prob, ratio, signed, told_apart
-from specviz.ui.widgets.sentences import counterfactual, explain, greedy, last_token
+from specviz.ui.widgets.sentences import counterfactual, explain, greedy, last_token, sample_bytes
 from specviz.ui.widgets.top_lists import Marked, TopList
 
 _TEN = 10
+P, Q, RESIDUAL = "p target", "q draft", "residual"
+"""Titles of lists; one of raw probabilities ends so."""
+_INTERNAL = frozenset({"residual_is_p"})
+"""What the decoder notes beside what the drafter does."""
+Draw = tuple[str, bytes | None, int | None]
+"""Who drew, the bytes of the token where they are known, its id; None: not yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class Inspected:
 
     ``token`` is None behind a cut. ``raw_lists``: the lists before processing, where ``lists`` are not these.
     ``groups``: facts of p, of q, of both; ``tests``: facts of the accept test;
-    ``draws``: what draft and target drew, where that is the test; ``details``: what the drafter says of its draft.
+    ``draws``: what draft and target drew, where that is the test; ``details``: what else there is to say of the draft.
     """
 
     token: Drafted | Emitted | None
@@ -35,7 +41,7 @@ class Inspected:
     groups: tuple[tuple[Fact, ...], ...] = ()
     tests: tuple[Fact, ...] = ()
     test: AcceptTest | None = None
-    draws: tuple[tuple[str, bytes | None, int], ...] = ()
+    draws: tuple[Draw, ...] = ()
     details: tuple[str, ...] = ()
     replaces: bool = False
     """Whether a second token is marked in the lists: what a rejected draft was replaced by, or the reverse."""
@@ -70,17 +76,18 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
     if would:
         said = [said[0], (would, "would")]
     last = last_token(round) if drafted.verdict == "rejected" else None
+    lists = _raw_lists(round, drafted, last) if greedy(round) else _lists(round, drafted, last)
     return Inspected(
         token=drafted,
         kind=drafted.verdict,
-        sentences=tuple(said),
-        lists=_raw_lists(drafted, last) if greedy(round) else _lists(round, drafted, last),
-        raw_lists=_raw_lists(drafted, last) if drafted.raw and not greedy(round) else (),
-        groups=_groups(drafted, greedy(round), glyphs),
-        tests=() if greedy(round) else _tests(drafted, glyphs),
+        sentences=(*said, *_left_out(drafted)),
+        lists=lists if _looked(drafted) else (),
+        raw_lists=_raw_lists(round, drafted, last) if drafted.raw and not greedy(round) else (),
+        groups=_groups(round, drafted, glyphs),
+        tests=() if greedy(round) else _tests(round, drafted, glyphs),
         test=_test(round, drafted),
         draws=_draws(round, drafted),
-        details=_details(drafted.detail, glyphs),
+        details=(*_details(drafted, row, glyphs), *_from_p(round, drafted)),
         replaces=last is not None,
     )
 
@@ -99,16 +106,26 @@ def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> Insp
     if rejected is not None and _has_residual(round):
         lists.append(_residual(rejected, last))
         share = last.p if last.residual is None else last.residual
-        groups.append((Fact("residual", prob(share)), *_both_facts(rejected, glyphs)[:2]))
+        groups.append((Fact("residual", prob(share)), *_both_facts(rejected, round.settings.rule)[:2]))
     return Inspected(
         token=last,
         kind=last.origin,
-        sentences=tuple(said),
-        lists=tuple(lists),
+        sentences=(*said, *_left_out(last)),
+        lists=tuple(lists) if _looked(last) else (),
         groups=tuple(groups),
         tests=() if greedy(round) else (Fact("u of its draw", prob(round.last_u), short="last u"),),
         replaces=rejected is not None,
     )
+
+
+def _looked(token: Drafted | Emitted) -> bool:
+    """Whether the run kept more of the token than its test needs."""
+    return bool(token.p_top) or token.entropy_p is not None
+
+
+def _left_out(token: Drafted | Emitted) -> list[Part]:
+    """That nobody looked, where nobody did."""
+    return [] if _looked(token) else [("run with --no-inspect: no ranks, entropies, lists", "text")]
 
 
 def _has_residual(round: Round) -> bool:
@@ -126,12 +143,11 @@ def _draws(round: Round, drafted: Drafted) -> tuple[tuple[str, bytes | None, int
     sample = drafted.target_sample
     if greedy(round) or sample is None:
         return ()
-    known = {c.id: c.bytes for c in drafted.p_top} | {drafted.id: drafted.bytes}
-    return ("draft", drafted.bytes, drafted.id), ("target", known.get(sample), sample)
+    return ("draft", drafted.bytes, drafted.id), ("target", sample_bytes(round, drafted), sample)
 
 
 def _list(name: str, top: Top, marked: tuple[Marked, ...], *, raw: bool = False) -> TopList:
-    whose = {"p": "p target", "q": "q draft"}[name]
+    whose = {"p": P, "q": Q}[name]
     one = len(top) == 1 and top[0].prob >= 1
     return TopList(f"raw {whose}" if raw else whose, top, marked, "one token" if one else "")
 
@@ -145,17 +161,24 @@ def _lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[TopLis
     return (p, q, _residual(drafted, last)) if _has_residual(round) else (p, q)
 
 
-def _raw_lists(drafted: Drafted, last: Emitted | None) -> tuple[TopList, ...]:
-    """p and q at temperature 1 without cuts, where they were kept: in a greedy round the only telling ones."""
-    kind, raw = drafted.verdict, drafted.raw
+def _raw_lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[TopList, ...]:
+    """p and q at temperature 1 without cuts, where they were kept: in a greedy round the only telling ones.
+
+    Where processing changed only one of them, the other is as it was, with the ranks it has there.
+    """
+    kind, raw, settings = drafted.verdict, drafted.raw, round.settings
     p, q = (raw.p, raw.q) if raw else (drafted.p, drafted.q)
-    marked = [Marked(drafted.id, kind, p)]
+    uncut = settings.top_k is None and settings.top_p is None
+    same_p, same_q = uncut and settings.temperature == 1, uncut and settings.draft_temperature == 1
+    marked = [Marked(drafted.id, kind, p, drafted.rank_p if same_p else None)]
     if last is not None:
-        marked.append(Marked(last.id, last.origin, last.raw.p if raw and last.raw else last.p))
+        came = last.raw.p if raw and last.raw else last.p
+        marked.append(Marked(last.id, last.origin, came, last.rank_p if same_p else None))
     listed = () if last is None else (Marked(last.id, last.origin, None),)
+    drawn = Marked(drafted.id, kind, q, drafted.rank_q if same_q else None)
     return (
         _list("p", raw.p_top if raw else drafted.p_top, tuple(marked), raw=raw is not None),
-        _list("q", raw.q_top if raw else drafted.q_top, (Marked(drafted.id, kind, q), *listed), raw=raw is not None),
+        _list("q", raw.q_top if raw else drafted.q_top, (drawn, *listed), raw=raw is not None),
     )
 
 
@@ -166,7 +189,7 @@ def _residual(drafted: Drafted, last: Emitted | None) -> TopList:
     if last is not None:
         share = last.p if last.residual is None else last.residual
         marked.append(Marked(last.id, last.origin, share, last.rank_p if is_p else None))
-    return TopList("residual", drafted.residual_top, tuple(marked), "is p" if is_p else "")
+    return TopList(RESIDUAL, drafted.residual_top, tuple(marked), "is p" if is_p else "")
 
 
 def _in_residual(drafted: Drafted, token_id: int) -> float | None:
@@ -176,39 +199,39 @@ def _in_residual(drafted: Drafted, token_id: int) -> float | None:
         return listed
     if drafted.detail.get("residual_is_p"):
         return drafted.p
-    if drafted.p <= drafted.q or len(drafted.residual_top) < _TEN:
+    if drafted.p <= drafted.q or 0 < len(drafted.residual_top) < _TEN:
         return 0.0
     left = 1 - drafted.overlap
     return min(1.0, (drafted.p - drafted.q) / left) if left > 0 else None
 
 
-def _groups(drafted: Drafted, is_greedy: bool, glyphs: Glyphs) -> tuple[tuple[Fact, ...], ...]:
-    raw = drafted.raw
+def _groups(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[tuple[Fact, ...], ...]:
+    raw, is_greedy = drafted.raw, greedy(round)
     q = (
         Fact("q", prob(drafted.q), _raw(raw, "q")),
         Fact("rank q", _rank(drafted.rank_q, is_greedy), _raw_rank(raw, "q", drafted.id, is_greedy), "rank"),
         Fact("entropy q", _nats(drafted.entropy_q), _raw(raw, "entropy_q"), "entropy"),
     )
-    return _p_facts(drafted, is_greedy, glyphs), q, _both_facts(drafted, glyphs)
+    return _p_facts(drafted, is_greedy, glyphs), q, _both_facts(drafted, round.settings.rule)
 
 
 def _p_facts(token: Drafted | Emitted, is_greedy: bool, glyphs: Glyphs) -> tuple[Fact, ...]:
     raw = token.raw
+    rank = _rank(token.rank_p, is_greedy) if token.p > 0 or is_greedy else glyphs.none
     return (
         Fact("p", prob(token.p), _raw(raw, "p")),
-        Fact("rank p", _rank(token.rank_p, is_greedy), _raw_rank(raw, "p", token.id, is_greedy), "rank"),
+        Fact("rank p", rank, _raw_rank(raw, "p", token.id, is_greedy), "rank"),
         Fact("entropy p", _nats(token.entropy_p), _raw(raw, "entropy_p"), "entropy"),
     )
 
 
-def _both_facts(drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
+def _both_facts(drafted: Drafted, rule: str) -> tuple[Fact, ...]:
+    """Of p and q together, the accept chance of the rule first."""
     raw = drafted.raw
     apart = "" if raw is None or raw.overlap is None else prob(1 - raw.overlap)
-    return (
-        Fact("overlap", prob(drafted.overlap), _raw(raw, "overlap")),
-        Fact("TV", prob(1 - drafted.overlap), apart),
-        Fact("match", prob(drafted.match)),
-    )
+    overlap = Fact("overlap", prob(drafted.overlap), _raw(raw, "overlap"))
+    distance, match = Fact("TV", prob(1 - drafted.overlap), apart), Fact("match", prob(drafted.match))
+    return (match, overlap, distance) if rule == "equality" else (overlap, distance, match)
 
 
 def _raw(raw: Raw | None, name: str) -> str:
@@ -218,13 +241,13 @@ def _raw(raw: Raw | None, name: str) -> str:
     return _nats(value) if name.startswith("entropy") else prob(value)
 
 
-def _nats(value: float) -> str:
-    return fixed(value, 3 if value < 9.9995 else 2)
+def _nats(value: float | None) -> str:
+    return fixed(value, 3 if value is None or value < 9.9995 else 2)
 
 
-def _rank(rank: int, is_greedy: bool) -> str:
+def _rank(rank: int | None, is_greedy: bool) -> str:
     """Of a distribution with one token the ranks say nothing."""
-    return "" if is_greedy else str(rank)
+    return "" if is_greedy else fixed(rank, 0)
 
 
 def _raw_rank(raw: Raw | None, name: str, token_id: int, is_greedy: bool) -> str:
@@ -235,8 +258,10 @@ def _raw_rank(raw: Raw | None, name: str, token_id: int, is_greedy: bool) -> str
     return str(listed) if listed else f">{_TEN}" if len(top) >= _TEN else ""
 
 
-def _tests(drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
+def _tests(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
     chance, u = drafted.accept_prob, drafted.u
+    if round.settings.rule == "equality":
+        return Fact("target's u", prob(u), short="u"), Fact("draft u", prob(drafted.draft_u))
     facts = [Fact("p/q", _ratio(drafted, glyphs))]
     if chance is None:
         return (*facts, Fact("u", prob(u)), Fact("draft u", prob(drafted.draft_u)))
@@ -257,11 +282,22 @@ def _ratio(drafted: Drafted, glyphs: Glyphs) -> str:
     return prob(share) if share < 1 else fixed(share, 3)
 
 
-def _details(detail: Mapping[str, Any], glyphs: Glyphs) -> tuple[str, ...]:
-    """What the drafter noted, whatever it is, as ``key: value``."""
-    return tuple(
-        f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}" for key, value in detail.items()
-    )
+def _details(drafted: Drafted, row: int, glyphs: Glyphs) -> tuple[str, ...]:
+    """What the drafter noted: where it copied from, in words, and whatever else as ``key: value``."""
+    place = copied(drafted, row)
+    hidden = _INTERNAL.union(KEYS) if place is not None else _INTERNAL
+    said = [
+        f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}"
+        for key, value in drafted.detail.items()
+        if key not in hidden
+    ]
+    return (place.words, *said) if place else tuple(said)
+
+
+def _from_p(round: Round, drafted: Drafted) -> tuple[str, ...]:
+    """Said of a rejection whose replacement had to come from p."""
+    used = drafted.verdict == "rejected" and _has_residual(round) and drafted.detail.get("residual_is_p")
+    return ("residual is p itself",) if used else ()
 
 
 def _written(value: Any) -> str:

@@ -6,9 +6,11 @@ from itertools import zip_longest
 from specviz.events import Prompt, Round
 from specviz.tokens import clip, visible, width
 from specviz.ui.glyphs import Glyphs
+from specviz.ui.phases import Stage, mark_of
 from specviz.ui.widgets.drawing import Line, beside, fit, padded, wrapped
 from specviz.ui.widgets.facts import Fact, column_cells, draw_column, draw_groups, has_raw
-from specviz.ui.widgets.inspected import Inspected, inspected
+from specviz.ui.widgets.inspected import Inspected
+from specviz.ui.widgets.inspected_so_far import inspected_so_far
 from specviz.ui.widgets.number_line import number_bar, number_line
 from specviz.ui.widgets.numbers import counted
 from specviz.ui.widgets.top_lists import GAP, MOST_ROWS, TopList, draw_lists
@@ -28,10 +30,16 @@ _PROMPT_CELLS = 26
 
 
 def inspection(
-    round: Round, row: int, cells: int, height: int, glyphs: Glyphs, special_ids: Collection[int] = frozenset()
+    round: Round,
+    row: int,
+    cells: int,
+    height: int,
+    glyphs: Glyphs,
+    special_ids: Collection[int] = frozenset(),
+    known: Stage = "decided",
 ) -> list[Line]:
     """The lines about row ``row`` of ``round``, none wider than ``cells``; more than ``height`` if need be."""
-    subject = inspected(round, max(0, row), glyphs)
+    subject = inspected_so_far(round, max(0, row), glyphs, known)
     draw = _Layout(subject, max(1, cells), height, glyphs, special_ids)
     lines = draw.columns() if height < _TALL and cells >= _BROAD else draw.stacked()
     return [padded(line, max(1, cells), ascii=glyphs.ascii) for line in lines]
@@ -125,7 +133,7 @@ class _Layout:
             return [("no further token", "strong")], False
         special = token.id in self.special_ids
         mark, word, tag = (
-            f"{self.glyphs.mark(subject.kind)} ",
+            f"{mark_of(subject.kind, self.glyphs)} ",
             f"  {subject.kind}",
             "  special token" if special else "",
         )
@@ -169,7 +177,7 @@ class _Layout:
         ]
         room = max(map(width, names), default=0)
         return [
-            [(f"{who:<6} drew  ", "head"), (fit(name, room), "text"), (f"  id {id}", "head")]
+            [(f"{who:<6} drew  ", "head"), (fit(name, room), "text"), ("" if id is None else f"  id {id}", "head")]
             for (who, _, id), name in zip(self.subject.draws, names, strict=True)
         ]
 

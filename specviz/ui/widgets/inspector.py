@@ -10,11 +10,13 @@ from textual.strip import Strip
 
 from specviz.events import Prompt, Round
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.ui.phases import WAITING, Stage
 from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.drawing import Line, strip_of
+from specviz.ui.widgets.drawing import Line
 from specviz.ui.widgets.inspected import heading
 from specviz.ui.widgets.inspection import inspection, prompt_lines
 from specviz.ui.widgets.numbers import counted
+from specviz.ui.widgets.strips import strip_of
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _BOLD = Style(bold=True)
@@ -25,7 +27,11 @@ class Inspector(Bordered, ScrollView, can_focus=False):
     """One token of a round; before the first round the tokens of the prompt. What is too long scrolls."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, *(f"inspector--{name}" for name in _NAMES)}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *COMPONENTS,
+        component(WAITING),
+        *(f"inspector--{name}" for name in _NAMES),
+    }
     DEFAULT_CSS = (
         panel_css("Inspector")
         + component_css("Inspector")
@@ -34,6 +40,7 @@ class Inspector(Bordered, ScrollView, can_focus=False):
         height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-gutter: stable; scrollbar-size-vertical: 1;
         padding: 0 0 0 1;
     }
+    Inspector > .token--waiting { color: $secondary; }
     Inspector > .inspector--head { color: $secondary; }
     Inspector > .inspector--quiet { text-style: dim; }
     Inspector > .inspector--faint { color: $border; }
@@ -49,6 +56,7 @@ class Inspector(Bordered, ScrollView, can_focus=False):
         self._glyphs = glyphs(ascii)
         self._round: Round | None = None
         self._row = 0
+        self._known: Stage = "decided"
         self._prompt: Prompt | None = None
         self._special_ids: Set[int] = frozenset()
         self._lines: list[Line] | None = None
@@ -62,14 +70,21 @@ class Inspector(Bordered, ScrollView, can_focus=False):
         *,
         prompt: Prompt | None = None,
         special_ids: Set[int] = frozenset(),
+        known: Stage = "decided",
     ) -> None:
-        """Show row ``row`` of ``round`` (K: its last token); without a round the tokens of ``prompt``."""
+        """Show row ``row`` of ``round`` (K: its last token); without a round the tokens of ``prompt``.
+
+        ``known``: how much of the row may be told yet; of a hidden one nothing is.
+        """
+        if known == "hidden":
+            round, prompt = None, None
         prompt, row = (prompt, 0) if round is None else (None, row)
-        if round is self._round and row == self._row and prompt is self._prompt:
+        if (row, known) == (self._row, self._known) and round is self._round and prompt is self._prompt:
             return
         if (round is None) != (self._round is None):
             self.scroll_to(y=0, animate=False, immediate=True, force=True)
-        self._round, self._row, self._prompt, self._special_ids = round, row, prompt, special_ids
+        self._round, self._row, self._known = round, row, known
+        self._prompt, self._special_ids = prompt, special_ids
         self.entitle(self._heading())
         self._lay_out()
 
@@ -84,7 +99,9 @@ class Inspector(Bordered, ScrollView, can_focus=False):
         region = self.scrollable_content_region
         cells, height = max(1, region.width), max(1, region.height)
         if self._round is not None:
-            self._lines = inspection(self._round, self._row, cells, height, self._glyphs, self._special_ids)
+            self._lines = inspection(
+                self._round, self._row, cells, height, self._glyphs, self._special_ids, self._known
+            )
         elif self._prompt is not None:
             self._lines = prompt_lines(self._prompt, cells, self._glyphs, self._special_ids)
         else:

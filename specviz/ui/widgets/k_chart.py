@@ -8,6 +8,9 @@ from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer
 
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
+_FIGURES = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
+_GAPS = (2, 3, 4)
+"""Rows from one tick to the next."""
 _EVERY = {40: 4, 0: 8}
 """Ks between two ticks, by the columns there are at least."""
 
@@ -28,14 +31,27 @@ def scale(largest: float, low: float = 0.0) -> float:
     return next(top for top in (*(power * step for step in _STEPS), power * 10) if top >= largest and top > low)
 
 
-def y_ticks(low: float, high: float, rows: int) -> dict[str, float]:
-    """Labels of one width: both ends, and whole numbers between them where there are rows for them."""
-    step = max(1, math.ceil(2 * (high - low) / rows))
-    between = [value for value in range(math.floor(low) + step, math.ceil(high), step) if high - value >= step / 2]
-    values = [low, *between, high]
-    labels = [f"{value:.3g}" for value in values]
+def y_axis(low: float, least: float, rows: int) -> tuple[float, dict[str, float]]:
+    """The end of a y axis from ``low`` that reaches ``least``, and its ticks: labels of one width and their values.
+
+    A tick is a round number in the middle of a row, and all stand equally far apart; hence the end depends on ``rows``
+    (at least 2) and may have no tick of its own.
+    """
+    spaces = rows - 1
+    every = [gap for gap in _GAPS if gap <= spaces] or [spaces]
+    high, gap, step = min(
+        (low + step * spaces / gap, gap, step) for gap in every for step in [_step(least - low, spaces / gap)]
+    )
+    values = [low + step * i for i in range(spaces // gap + 1)]
+    labels = [f"{value:.6g}" for value in values]
     width = max(map(len, labels))
-    return {label.rjust(width): value for label, value in zip(labels, values, strict=True)}
+    return high, {label.rjust(width): value for label, value in zip(labels, values, strict=True)}
+
+
+def _step(span: float, steps: float) -> float:
+    """The smallest round number of which ``steps`` come to ``span``."""
+    power = 10.0 ** math.floor(math.log10(span / steps))
+    return next(power * figure for figure in (*_FIGURES, 10.0) if power * figure * steps >= span * (1 - 1e-9))
 
 
 def curve(grid: Grid, style: str, values: Sequence[float], glyphs: Glyphs, *, ascii_marker: str | None = None) -> Layer:

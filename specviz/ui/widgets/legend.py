@@ -7,7 +7,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from specviz.ui.glyphs import COMPONENTS, SIGNS, component, component_css, glyphs
-from specviz.ui.widgets.drawing import Part, strip_of
+from specviz.ui.widgets.drawing import Part
+from specviz.ui.widgets.strips import strip_of
 
 _GAPS = (2, 1)
 

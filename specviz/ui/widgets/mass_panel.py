@@ -6,7 +6,7 @@ from typing import ClassVar
 from specviz.lossless import Share, total
 from specviz.tokens import visible
 from specviz.ui.glyphs import panel_css
-from specviz.ui.widgets.drawing import Part, fit
+from specviz.ui.widgets.drawing import Part, fit, wrapped
 from specviz.ui.widgets.drawn import Drawn
 from specviz.ui.widgets.numbers import prob
 
@@ -69,7 +69,9 @@ class MassPanel(Drawn):
             whole = largest if row.bytes is not None else max(row.p, row.q)
             lines.append(self._row(row, step, step >= STAGES - 1 + place, drafted, cells, max(whole, 1e-9)))
         lines.append(self._total(rows, step))
-        lines += [[], *([(text, "said")] for text in _said(rows, step, rule, self._glyphs.ascii))]
+        said = [line for text in _said(rows, step, rule, self._glyphs.ascii) for line in wrapped(text, width)]
+        lines += [[]] if height > len(lines) + len(said) else []
+        lines += [[(text, "said")] for text in said]
         if height > len(lines) + 1:
             lines += [[], self._key()]
         return lines
@@ -182,4 +184,8 @@ def _said(rows: Sequence[Share], step: int, rule: str, ascii: bool) -> list[str]
     kept += "" if exact else "   (before rounding)"
     if done < len(rows):
         return [kept, "Accepted and resampled mass come to p."]
-    return [kept, "Every bar is p again: the text is distributed as the target's, whatever q was."]
+    return [
+        kept,
+        "Every bar is p again: the text is distributed as the target's, whatever q was.",
+        f"In all: {accepted} accepted + {prob(whole.resampled)} resampled = {prob(whole.accepted + whole.resampled)}.",
+    ]

@@ -1,12 +1,13 @@
 """The page of acceptance rates: each with its interval and meaning, and what other programs would print instead."""
 
 from functools import partial
+from typing import NamedTuple
 
 from specviz.drafted_tokens import overlap_histogram
 from specviz.peer_rates import PeerRate, peer_rates
 from specviz.rates import Rates
 from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.drawing import Part, bar, fit
+from specviz.ui.widgets.drawing import Part, bar
 from specviz.ui.widgets.metrics_layout import (
     Fact,
     Layout,
@@ -17,37 +18,42 @@ from specviz.ui.widgets.metrics_layout import (
     heading,
     paragraph,
     said,
+    shortened,
     stacked,
     table,
 )
 from specviz.ui.widgets.metrics_scope import Scope
-from specviz.ui.widgets.numbers import counted, fixed, prob
+from specviz.ui.widgets.numbers import counted, fixed, plus_minus, prob
 from specviz.ui.widgets.positions import lines_of
 
-BUG = 4.0
-"""|z| above this contradicts the rule."""
 _TWO_BLOCKS = 96
 """Cells from which positions and overlaps stand side by side."""
 _LEAST_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
 _CHANCES = {
     "exact": "mean Σ min(p, q): the exact chance of each test.",
-    "equality": "mean Σ p·q: the exact chance of each test under the rule equality.",
+    "equality": "mean Σ p·q: the exact chance of each test.",
 }
 
 
 def acceptance(scope: Scope) -> Layout:
     rule = scope.settings.rule if scope.settings else "exact"
-    return partial(_page, scope.rates, rule, peer_rates(scope.rates), overlap_histogram(scope.drafts))
+    if not scope.rates.drafted:
+        return partial(paragraph, f"No token was drafted{scope.yet}.")
+    peers = Peers(peer_rates(scope.stats.since_k(scope.shown)), scope.peers_title)
+    return partial(_page, scope.rates, rule, peers, overlap_histogram(scope.drafts))
 
 
-def _page(
-    rates: Rates, rule: str, peers: tuple[PeerRate, ...], bins: tuple[int, ...], cells: int, glyphs: Glyphs
-) -> Lines:
-    if not rates.drafted:
-        return paragraph("No token was drafted yet, so nothing was accepted or rejected.", cells, glyphs)
+class Peers(NamedTuple):
+    """What other engines would print, and for which rounds."""
+
+    rates: tuple[PeerRate, ...]
+    rounds: str
+
+
+def _page(rates: Rates, rule: str, peers: Peers, bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
     left, right = (
         _positions(rates, max(_LEAST_POSITIONS, min(cells, _POSITIONS)), glyphs),
-        _overlaps(bins, cells, glyphs),
+        _chances(bins, rule, glyphs),
     )
     below = beside(left, right, _POSITIONS) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
@@ -60,7 +66,7 @@ def _page(
 
 def rate_facts(rates: Rates, rule: str) -> list[Fact]:
     """Every rate with its interval and its definition."""
-    return [
+    shown = [
         Fact(
             "α tested",
             prob(rates.alpha_tested),
@@ -69,7 +75,7 @@ def rate_facts(rates: Rates, rule: str) -> list[Fact]:
             "tested",
         ),
         Fact(
-            "α overlap",
+            f"α {rates.chance_name}",
             prob(rates.alpha_overlap),
             bounds(rates.alpha_overlap_ci),
             _overlap_words(rates, rule),
@@ -80,13 +86,13 @@ def rate_facts(rates: Rates, rule: str) -> list[Fact]:
             prob(rates.accepted_over_drafted),
             words=f"{rates.accepted} of {counted(rates.drafted, 'draft')}. It falls with K: not the formula's α.",
         ),
-        _agreement(rates),
-        Fact(
-            "mean match",
-            prob(rates.mean_match),
-            words="mean Σ p·q: what the equality rule would accept.",
-        ),
+        _agreement(rates, rule),
     ]
+    if rule != "equality":
+        shown.append(
+            Fact("mean match", prob(rates.mean_match), words="mean Σ p·q: what the equality rule would accept.")
+        )
+    return shown
 
 
 def _overlap_words(rates: Rates, rule: str) -> str:
@@ -96,15 +102,18 @@ def _overlap_words(rates: Rates, rule: str) -> str:
     return f"{_CHANCES[rule]} 95\xa0% by batch means{known}."
 
 
-def _agreement(rates: Rates) -> Fact:
+def _agreement(rates: Rates, rule: str) -> Fact:
     z = rates.agreement_z
-    if z is None:
+    if z is not None:
+        words = "0 ± 1 if acceptance follows its chance; |z| > 4 is a bug."
+    elif rule in _CHANCES:
         words = "no test was left to chance: acceptance must equal it exactly."
-        return Fact("z", prob(None), words=words)
-    words = "0 ± 1 if acceptance follows its chance; |z| > 4 is a bug."
-    if abs(z) > BUG:
-        return Fact("z", f"{z:+.2f}", words=f"BUG: acceptance contradicts its chance. {words}", style="error")
-    return Fact("z", f"{z:+.2f}", words=words)
+    else:
+        words = "none: this rule has no exact chance to compare acceptance with."
+    value = prob(None) if z is None else plus_minus(z)
+    if rates.contradicts:
+        return Fact("z", value, words=f"BUG: acceptance contradicts its chance. {words}", style="error")
+    return Fact("z", value, words=words)
 
 
 def _balance(rates: Rates) -> str:
@@ -112,17 +121,13 @@ def _balance(rates: Rates) -> str:
     return f"{rates.drafted} drafted = " + " + ".join(f"{getattr(rates, kind)} {kind}" for kind in kinds)
 
 
-def _peers(rates: Rates, peers: tuple[PeerRate, ...], cells: int, glyphs: Glyphs) -> Lines:
+def _peers(rates: Rates, peers: Peers, cells: int, glyphs: Glyphs) -> Lines:
     """A rate claims an E[N] through the formula; a length is its own claim about N."""
-    first = rates.tokens_per_round_first
-    since = f"measured: since round {first}, when K changed" if first > rates.first else ""
-    title = [heading("What other engines would print for this run", glyphs), *paragraph(since, cells, glyphs, "head")]
-    names = [said(peer.name, glyphs) for peer in peers]
+    names = [said(peer.name, glyphs) for peer in peers.rates]
     rows: list[list[Part]] = [[(name, "head") for name in ("engine", "calls it", "value", "E[N] by it", "measured")]]
-    for peer, name in zip(peers, names, strict=True):
-        length = peer.predicted is None
-        value = fixed(peer.value, 2, glyphs.none) if length else prob(peer.value, none=glyphs.none)
-        claimed = fixed(peer.value if length else peer.predicted, 2, glyphs.none)
+    for peer, name in zip(peers.rates, names, strict=True):
+        value = fixed(peer.value, 2, glyphs.none) if peer.is_length else prob(peer.value, none=glyphs.none)
+        claimed = fixed(peer.value if peer.is_length else peer.predicted, 2, glyphs.none)
         rows.append(
             [
                 (peer.engine, "text"),
@@ -136,24 +141,24 @@ def _peers(rates: Rates, peers: tuple[PeerRate, ...], cells: int, glyphs: Glyphs
     used = sum(len(text) for text, _ in lines[0])
     room = cells - used - 3
     if room >= 24:
-        words = ["", *(said(peer.definition, glyphs) for peer in peers)]
+        words = ["", *(said(peer.definition, glyphs) for peer in peers.rates)]
         lines = [
-            [*line, ("   " + fit(text, room, ascii=glyphs.ascii), "head")]
-            for line, text in zip(lines, words, strict=True)
+            [*line, ("   " + shortened(text, room, glyphs), "head")] for line, text in zip(lines, words, strict=True)
         ]
-    return [*title, *lines]
+    return [heading(f"What other engines would print for {peers.rounds}", glyphs), *lines]
 
 
 def _positions(rates: Rates, cells: int, glyphs: Glyphs) -> Lines:
     return [heading("By draft position", glyphs), *lines_of(rates, len(rates.per_position), cells, glyphs)]
 
 
-def _overlaps(bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
-    """How alike p and q were: one bar a tenth of the overlap."""
+def _chances(bins: tuple[int, ...], rule: str, glyphs: Glyphs) -> Lines:
+    """How alike p and q were: one bar a tenth of the overlap, or of the match under equality."""
     most, total = max(bins), sum(bins)
+    name, sum_ = ("Match", "Σ p·q") if rule == "equality" else ("Overlap", "Σ min(p, q)")
     lines: Lines = [
-        heading("Overlap of p and q", glyphs),
-        [(said(f"Σ min(p, q) at {counted(total, 'tested position')}", glyphs), "head")],
+        heading(f"{name} of p and q", glyphs),
+        [(said(f"{sum_} at {counted(total, 'tested position')}", glyphs), "head")],
     ]
     count = len(str(most))
     for index, number in enumerate(bins):

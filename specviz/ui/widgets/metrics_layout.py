@@ -42,6 +42,11 @@ def bounds(interval: tuple[float, float] | None) -> str:
     return f"[{prob(interval[0])} {prob(interval[1])}]" if interval else ""
 
 
+def shortened(text: str, cells: int, glyphs: Glyphs) -> str:
+    """Our own words in at most ``cells`` cells."""
+    return text if width(text) <= cells else text[: max(0, cells - 1)] + glyphs.ellipsis
+
+
 def on_point(numbers: Sequence[str]) -> list[str]:
     """Numbers padded so that their decimal points stand below each other."""
     whole = [len(number.partition(".")[0]) for number in numbers]

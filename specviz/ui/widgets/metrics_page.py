@@ -13,9 +13,9 @@ from textual.style import Style
 from textual.widget import Widget
 
 from specviz.ui.glyphs import glyphs
-from specviz.ui.widgets.drawing import strip_of
 from specviz.ui.widgets.metrics_layout import Layout, Lines
 from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.strips import strip_of
 
 STYLES = (
     "text",
@@ -98,9 +98,8 @@ class Page(ScrollView, Painted):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of a row: the key that takes it, its name, and the action behind both."""
+    """One of a row: its name, and the action behind it."""
 
-    key: str
     label: str
     action: str
 
@@ -108,11 +107,10 @@ class Choice:
 class ChoiceBar(Widget):
     """A row of choices; the one taken stands in brackets."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"choice--key", "choice--label", "choice--taken"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"choice--label", "choice--taken"}
     DEFAULT_CSS = """
     ChoiceBar {
         height: 1;
-        .choice--key { color: $accent; text-style: bold; }
         .choice--label { color: $secondary; }
         .choice--taken { color: $foreground; text-style: bold; }
     }
@@ -123,23 +121,25 @@ class ChoiceBar(Widget):
         self._choices = choices
         self._taken = 0
 
+    def offer(self, choices: Sequence[Choice]) -> None:
+        """The same choices by other names."""
+        if choices != self._choices:
+            self._choices = choices
+            self.refresh()
+
     def show(self, taken: int) -> None:
         if taken != self._taken:
             self._taken = taken
             self.refresh()
 
     def render(self) -> Content:
-        key, label, taken = (
-            self.get_visual_style(f"choice--{name}", partial=True) for name in ("key", "label", "taken")
-        )
+        label, taken = (self.get_visual_style(f"choice--{name}", partial=True) for name in ("label", "taken"))
         pieces: list[Content] = []
         for index, choice in enumerate(self._choices):
             click = Style.from_meta({"action": choice.action})
             before, after = "[]" if index == self._taken else "  "
             style = (taken if index == self._taken else label) + click
-            pieces.append(
-                Content.assemble((before, style), (choice.key, key + click), (f" {choice.label}{after}", style))
-            )
+            pieces.append(Content.styled(f"{before}{choice.label}{after}", style))
         return Content(" ").join(pieces)
 
     async def on_click(self, event: events.Click) -> None:

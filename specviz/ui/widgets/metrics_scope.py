@@ -24,6 +24,17 @@ class Scope:
     settings: Settings | None
 
     @property
+    def yet(self) -> str:
+        """What is said behind something that has not come: `` yet`` while it can still come."""
+        return "" if self.shown == self.recorded and self.stats.end is not None else " yet"
+
+    @property
+    def peers_title(self) -> str:
+        """Which rounds count for what other engines would print: those of tokens/round."""
+        first = self.rates.tokens_per_round_first
+        return "this run" if first == 1 and self.shown == self.recorded else _span(first, self.shown)
+
+    @property
     def title(self) -> str:
         """``all 61 rounds``, ``rounds 12 to 61, since the settings changed``."""
         if not self.shown:

@@ -8,7 +8,7 @@ from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.metrics_layout import Fact, Layout, Lines, beside, facts, heading, paragraph, stacked
 from specviz.ui.widgets.metrics_scope import Scope
 from specviz.ui.widgets.metrics_speed_chart import curve_lines
-from specviz.ui.widgets.numbers import fixed, prob
+from specviz.ui.widgets.numbers import fixed, prob, times
 
 _TWO_BLOCKS, _ROUND = 112, 52
 EDGE = 32
@@ -17,20 +17,21 @@ EDGE = 32
 
 def speed(scope: Scope) -> Layout:
     drafter = scope.settings.drafter if scope.settings else "model"
-    return partial(_page, speed_view(scope.stats, scope.shown), scope.rates, drafter)
+    if not scope.rates.rounds:
+        return partial(paragraph, f"No round{scope.yet}.")
+    view = speed_view(scope.stats, scope.shown)
+    return partial(_page, view, scope.rates, unknown(view, drafter, scope.yet))
 
 
-def _page(view: SpeedView, rates: Rates, drafter: str, cells: int, glyphs: Glyphs) -> Lines:
-    if not rates.rounds:
-        return paragraph("No round yet.", cells, glyphs)
+def _page(view: SpeedView, rates: Rates, lacking: str, cells: int, glyphs: Glyphs) -> Lines:
     two = cells >= _TWO_BLOCKS
-    times = _block("A round, in medians", round_facts(view, rates), _ROUND if two else cells, glyphs)
+    costs = _block("A round, in medians", round_facts(view, rates), _ROUND if two else cells, glyphs)
     steps = _block("One step of each model", step_facts(view, rates), cells - _ROUND - 4 if two else cells, glyphs)
     return stacked(
         paragraph(slower(view), cells, glyphs, "warning") if view.slower else [],
-        beside(times, steps, _ROUND) if two else stacked(times, steps),
+        beside(costs, steps, _ROUND) if two else stacked(costs, steps),
         _block("Speedup over the target alone", speedup_facts(view, rates), cells, glyphs),
-        paragraph(unknown(view, drafter), cells, glyphs, "warning"),
+        paragraph(lacking, cells, glyphs, "warning"),
         curve_lines(view, cells, glyphs),
     )
 
@@ -42,10 +43,10 @@ def _block(title: str, rows: list[Fact], cells: int, glyphs: Glyphs) -> Lines:
 def slower(view: SpeedView) -> str:
     by = "measured cost" if view.measured_cost is not None else "model"
     value = view.measured_cost if view.measured_cost is not None else view.model
-    return f"Slower than the target alone: {fixed(value, 2)}x by {by}."
+    return f"Slower than the target alone: {times(value)} by {by}."
 
 
-def unknown(view: SpeedView, drafter: str) -> str:
+def unknown(view: SpeedView, drafter: str, yet: str) -> str:
     """What cannot be told, and why; empty where everything can."""
     if view.target_step_ms is None:
         return (
@@ -54,10 +55,12 @@ def unknown(view: SpeedView, drafter: str) -> str:
         )
     if drafter == "ngram":
         return "An n-gram draft takes next to no time: c has no value, so the model has no speedup and no best K."
-    if view.c is None:
+    if view.c is None and view.draft_step_calibrated_ms is None:
         return "The draft's step was not timed: c is unknown, so the model has no speedup and no best K."
+    if view.c is None:
+        return "c = T_p / T_q is beyond counting with these times, so the model has no speedup and no best K."
     if view.model is None:
-        return "No draft was tested yet: without an α the model has no speedup and no best K."
+        return f"No draft was tested{yet}: without an α the model has no speedup and no best K."
     return ""
 
 
@@ -88,7 +91,7 @@ def step_facts(view: SpeedView, rates: Rates) -> list[Fact]:
             Fact(
                 f"T_verify({m})",
                 _ms(time),
-                words=f"median of all rounds that verified {m}" if m > 1 else "plain rounds",
+                words=f"median since round 2 at {m} ids" if m > 1 else "plain rounds since round 2",
             )
             for m, time in view.verify_times
         ),
@@ -101,26 +104,38 @@ def speedup_facts(view: SpeedView, rates: Rates) -> list[Fact]:
     return [
         Fact(
             "model",
-            _times(view.model),
+            times(view.model),
             words=f"E[N]·c / (c + K) at α tested {prob(rates.alpha_tested)} and K {k}.",
             style=_tone(view.model),
         ),
         Fact(
             "measured cost",
-            _times(view.measured_cost),
-            words="T_p·tokens / (draft + verify + decide): by the times these rounds took.",
+            times(view.measured_cost),
+            words=f"T_p·tokens / (draft + verify + decide){_cost_words(rates)}",
             style=_tone(view.measured_cost),
         ),
         Fact("best K", best, words=_best_words(view), style="accent"),
         Fact(
             "break-even α",
             prob(view.break_even_alpha),
-            words=f"the α that pays for drafting {k}: below it the target alone is faster."
-            if view.break_even_alpha is not None or view.c is None or view.c >= 1
-            else "none: a draft step is dearer than a target step, so no K helps.",
+            words=_break_even_words(view),
         ),
-        Fact("ceiling", _times(view.ceiling), words="max(1, min(c, 1 / (1 − α))): more than this no K gives."),
+        Fact("ceiling", times(view.ceiling), words="max(1, min(c, 1 / (1 − α))): more than this no K gives."),
     ]
+
+
+def _cost_words(rates: Rates) -> str:
+    """Rounds at another K have another cost: only those since K changed count."""
+    first = rates.tokens_per_round_first
+    return f" since round {first}, when K changed." if first > rates.first else ": by the times these rounds took."
+
+
+def _break_even_words(view: SpeedView) -> str:
+    if view.k == 0:
+        return "none: at K 0 nothing is drafted."
+    if view.break_even_alpha is None and view.c is not None and view.c < 1:
+        return "none: a draft step is dearer than a target step, so no K helps."
+    return f"the α that pays for drafting {'–' if view.k is None else view.k}: below it the target alone is faster."
 
 
 def _best_words(view: SpeedView) -> str:
@@ -128,16 +143,14 @@ def _best_words(view: SpeedView) -> str:
         return "the K of the largest speedup by the model."
     if view.best_k == 0:
         return "do not speculate: no K is faster than the target alone at this α and c."
-    return f"{view.best_speedup:.2f}x, the most by the model at this α and c."
+    return f"{times(view.best_speedup)}, the most by the model at this α and c."
 
 
 def _tone(value: float | None) -> str:
     return "text" if value is None else "warning" if value < 1 else "good"
 
 
-def _times(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}x"
-
-
 def _ms(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f} ms"
+    if value is None:
+        return "–"
+    return "<0.01 ms" if 0 < value < 0.005 else f"{value:.2f} ms"

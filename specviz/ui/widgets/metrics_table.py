@@ -1,9 +1,10 @@
 """Drafted tokens in an order, and ids by how often they were rejected, as the lines of a table. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from specviz.drafted_table import DraftedTable
 from specviz.drafted_tokens import DraftedRow, Drafts, Rank, RejectedId, first_rows
 from specviz.tokens import visible
 from specviz.ui.glyphs import Glyphs
@@ -13,15 +14,28 @@ from specviz.ui.widgets.numbers import fixed, prob, ratio
 
 LIMIT = 500
 """Rows shown of an order."""
-_DRAFTED, _IDS = 65, 45
-"""Cells of a line besides its token, and its verdict."""
-_VERDICT, _TOKEN, _MOST_TOKEN = 10, 10, 28
-"""Cells of a verdict in words; cells a token should have, and at most."""
+_TOKEN, _MOST_TOKEN = 10, 28
+"""Cells a token should have, and at most."""
+_VERDICT = 10
+"""Cells of a verdict in words; its mark takes one."""
+_GAP = "  "
+_DRAFTED = {
+    **{"round": 6, "i": 2, "token": 0, "verdict": 1, "q": 5, "p": 5},
+    **{"p/q": 4, "overlap": 7, "u": 5, "accept": 6, "lost": 5},
+}
+_IDS = {"id": 7, "token": 0, "rejected": 8, "tested": 6, "drafted": 7, "lost": 7}
+"""Cells of each column; a token takes the rest."""
+_SPARED = ("u", "accept", "q", "p", "overlap", "lost", "i", "round"), ("drafted", "tested", "lost")
+"""Columns that are left out where a token has too little room, the first one first."""
 
 Place = tuple[int, int]
 """A round (1-based) and a row in it."""
 Order = Literal["ratio", "lost", "overlap", "ids"]
 ORDERS: tuple[Order, ...] = ("ratio", "lost", "overlap", "ids")
+
+
+_ORDERED = {"ratio": "p/q", "lost": "lost", "overlap": "overlap"}
+"""The column that an order is by: it stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,69 +48,117 @@ class Listing:
     words: str
 
 
-def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs) -> Listing:
-    shown, total = first_rows(drafts, order, LIMIT)
-    verdict = _VERDICT if cells >= _DRAFTED + _VERDICT + _TOKEN else 1
-    token = _token_cells(cells, _DRAFTED + verdict)
-    head = (
-        f"{'round':>6}  {'i':>2}  {'token':{token}}  {'verdict' if verdict > 1 else '':{verdict}}  {'q':>5}  {'p':>5}"
-        f"  {'p/q':>4}  {'overlap':>7}  {'u':>5}  {'accept':>6}  {'lost':>5}"
-    )
-    what = "rejections" if order == "lost" else "drafted tokens"
+def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs, chance: str = "overlap") -> Listing:
+    """A row a tested token; the others had no test to be told of. ``chance``: what the accept chance of a position is
+    called."""
+    table = DraftedTable.of(drafts) if not isinstance(drafts, DraftedTable) else drafts
+    shown, total = first_rows(table, order, LIMIT)
+    in_words = _DRAFTED | {"verdict": _VERDICT}
+    every = in_words if _room(in_words, cells) >= _TOKEN else _DRAFTED
+    columns = _fitting(every, [name for name in _SPARED[0] if name != _ORDERED[order]], cells)
+    untested = table.untested
+    what = "rejections" if order == "lost" else "tested tokens"
+    without = f" without {untested:,} that had no test" if untested and order != "lost" else ""
+    named = {chance if name == "overlap" else name: width for name, width in columns.items()}
     return Listing(
-        head=[(head, "head")],
-        lines=[_drafted_line(row, order, token, verdict, glyphs) for row in shown],
+        head=[(_GAP.join(_head(name, width) for name, width in named.items()), "head")],
+        lines=[_drafted_line(row, _ORDERED[order], columns, glyphs) for row in shown],
         places=[(row.round, row.row) for row in shown],
-        words=f"{_part(len(shown), total)} {what}; lost: expected tokens a rejection cost",
+        words=_note(f"{_part(len(shown), total)} {what}{without}", "lost: expected tokens a rejection cost", cells),
     )
 
 
-def _drafted_line(row: DraftedRow, order: Order, token: int, verdict: int, glyphs: Glyphs) -> Line:
+def _drafted_line(row: DraftedRow, ordered: str, columns: Mapping[str, int], glyphs: Glyphs) -> Line:
     none = glyphs.none
-    name = fit(visible(row.bytes, ascii=glyphs.ascii), token, ascii=glyphs.ascii)
-    word = f"{glyphs.mark(row.verdict)} {row.verdict:8}"[:verdict]
-    numbers = {
-        "": f"  {prob(row.q):>5}  {prob(row.p):>5}",
-        "ratio": f"  {ratio(row.p, row.q, none):>4}",
-        "overlap": f"  {prob(row.overlap):>7}",
-        "test": f"  {prob(row.u):>5}  {prob(row.accept_prob, none=none):>6}",
-        "lost": f"  {fixed(row.lost, 2, none):>5}",
+    cells = {
+        "round": str(row.round),
+        "i": str(row.row + 1),
+        "token": visible(row.bytes, ascii=glyphs.ascii),
+        "verdict": f"{glyphs.mark(row.verdict)} {row.verdict}",
+        "q": prob(row.q),
+        "p": prob(row.p),
+        "p/q": ratio(row.p, row.q, none),
+        "overlap": prob(row.overlap),
+        "u": prob(row.u),
+        "accept": prob(row.accept_prob, none=none),
+        "lost": fixed(row.lost, 2, none),
     }
-    return [
-        (f"{row.round:>6}  {row.row + 1:>2}", "head"),
-        (f"  {name}", "text"),
-        (f"  {word}", row.verdict),
-        *((text, "text" if kind == order else "head") for kind, text in numbers.items()),
-    ]
+    styles = {"token": "text", "verdict": row.verdict, ordered: "text"}
+    return _line(cells, styles, columns, glyphs)
 
 
 def id_listing(ids: Sequence[RejectedId], places: Mapping[int, Place], cells: int, glyphs: Glyphs) -> Listing:
     """A row an id; each leads to its most costly rejection."""
     shown = ids[:LIMIT]
-    token = _token_cells(cells, _IDS)
-    head = f"{'id':>7}  {'token':{token}}  {'rejected':>8}  {'tested':>6}  {'drafted':>7}  {'lost':>7}"
+    columns = _fitting(_IDS, _SPARED[1], cells)
+    styles = {"token": "text", "rejected": "rejected", "lost": "text"}
     return Listing(
-        head=[(head, "head")],
+        head=[(_GAP.join(_head(name, width) for name, width in columns.items()), "head")],
         lines=[
-            [
-                (f"{each.id:>7}", "head"),
-                ("  " + fit(visible(each.bytes, ascii=glyphs.ascii), token, ascii=glyphs.ascii), "text"),
-                (f"  {each.rejected:>8}", "rejected"),
-                (f"  {each.tested:>6}  {each.drafted:>7}", "head"),
-                (f"  {each.lost:>7.2f}", "text"),
-            ]
+            _line(
+                {
+                    "id": str(each.id),
+                    "token": visible(each.bytes, ascii=glyphs.ascii),
+                    "rejected": str(each.rejected),
+                    "tested": str(each.tested),
+                    "drafted": str(each.drafted),
+                    "lost": f"{each.lost:.2f}",
+                },
+                styles,
+                columns,
+                glyphs,
+            )
             for each in shown
         ],
         places=[places[each.id] for each in shown],
-        words=f"{_part(len(shown), len(ids))} rejected ids; lost: expected tokens all its rejections cost",
+        words=_note(
+            f"{_part(len(shown), len(ids))} rejected ids", "lost: expected tokens all its rejections cost", cells
+        ),
     )
+
+
+def _fitting(columns: Mapping[str, int], spared: Iterable[str], cells: int) -> dict[str, int]:
+    """The columns that fit beside a token of ``_TOKEN`` cells, and how many it has."""
+    kept = dict(columns)
+    for name in spared:
+        if _room(kept, cells) >= _TOKEN:
+            break
+        del kept[name]
+    return kept | {"token": max(1, min(_MOST_TOKEN, _room(kept, cells)))}
+
+
+def _room(columns: Mapping[str, int], cells: int) -> int:
+    """Cells that are left for the token."""
+    return cells - sum(columns.values()) - len(_GAP) * (len(columns) - 1)
+
+
+def _head(name: str, cells: int) -> str:
+    if name == "verdict":
+        return fit(name if cells > 1 else "", cells)
+    return fit(name, cells, right=name != "token")
+
+
+def _line(texts: Mapping[str, str], styles: Mapping[str, str], columns: Mapping[str, int], glyphs: Glyphs) -> Line:
+    line: Line = []
+    for name, cells in columns.items():
+        text = texts[name]
+        if name == "token":
+            text = fit(text, cells, ascii=glyphs.ascii)
+        elif name == "verdict":
+            text = text[:cells].ljust(cells)
+        else:
+            text = text.rjust(cells)
+        line.append(((_GAP if line else "") + text, styles.get(name, "head")))
+    return line
+
+
+def _note(words: str, more: str, cells: int) -> str:
+    """``more`` only where there is room for it."""
+    both = f"{words}; {more}"
+    return both if len(both) <= cells else words
 
 
 def _part(shown: int, total: int) -> str:
     if not total:
         return "no"
     return f"all {total:,}" if shown == total else f"the first {shown:,} of {total:,}"
-
-
-def _token_cells(cells: int, others: int) -> int:
-    return max(1, min(_MOST_TOKEN, cells - others))

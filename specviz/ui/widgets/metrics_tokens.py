@@ -21,12 +21,17 @@ from specviz.ui.widgets.metrics_scope import Scope
 from specviz.ui.widgets.metrics_table import ORDERS, Listing, Order, Place, drafted_listing, id_listing
 from specviz.ui.widgets.painted import Painted
 
-CHOICES = (
-    Choice("p", "lowest p/q", "order('ratio')"),
-    Choice("c", "most costly", "order('lost')"),
-    Choice("o", "lowest overlap", "order('overlap')"),
-    Choice("i", "ids most rejected", "order('ids')"),
-)
+
+def choices(chance: str) -> tuple[Choice, ...]:
+    """The orders; ``chance`` is what the accept chance of a position is called."""
+    return (
+        Choice("lowest p/q", "order('ratio')"),
+        Choice("most costly", "order('lost')"),
+        Choice(f"lowest {chance}", "order('overlap')"),
+        Choice("rejected ids", "order('ids')"),
+    )
+
+
 _MARGIN = 3
 """Cells beside a line: padding and the scroll bar."""
 AT_ONCE = 80
@@ -120,7 +125,7 @@ class TokensTab(Vertical):
         self._scope: Scope | None = None
         self._order: Order = ORDERS[0]
         self._filled: object = None
-        self._bar = ChoiceBar(CHOICES, id="orders")
+        self._bar = ChoiceBar(choices("overlap"), id="orders")
         self._note = Static(classes="note")
         self.table = TokenTable()
 
@@ -131,12 +136,16 @@ class TokensTab(Vertical):
 
     def show(self, scope: Scope) -> None:
         self._scope = scope
+        self._bar.offer(choices(scope.rates.chance_name))
         self._fill()
 
     def order(self, order: Order) -> None:
         self._order = order
         self._bar.show(ORDERS.index(order))
         self._fill(stay=False)
+
+    def order_next(self) -> None:
+        self.order(ORDERS[(ORDERS.index(self._order) + 1) % len(ORDERS)])
 
     def on_resize(self) -> None:
         self._fill()
@@ -152,7 +161,8 @@ class TokensTab(Vertical):
         if self._order == "ids":
             listing = id_listing(rejected_ids(drafts), dearest(drafts), width, self._glyphs)
         else:
-            listing = drafted_listing(drafts, self._order, width, self._glyphs)
+            chance = self._scope.rates.chance_name
+            listing = drafted_listing(drafts, self._order, width, self._glyphs, chance)
         self.table.fill(listing, width, stay=stay)
         words = in_ascii(listing.words) if self._glyphs.ascii else listing.words
         self._note.update(Content(words), layout=False)

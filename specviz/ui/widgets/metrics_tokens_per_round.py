@@ -21,20 +21,20 @@ from specviz.ui.widgets.metrics_layout import (
     table,
 )
 from specviz.ui.widgets.metrics_scope import Scope
-from specviz.ui.widgets.numbers import counted, fixed, prob
+from specviz.ui.widgets.numbers import counted, fixed, plus_minus, prob
 
 _TWO_BLOCKS = 108
 _HISTOGRAM, _BAR = 46, 26
 
 
 def tokens_per_round(scope: Scope) -> Layout:
+    if scope.rates.tokens_per_round is None:
+        return partial(paragraph, f"No whole round{scope.yet}.")
     return partial(_page, scope.rates, dependence(scope.stats.tallies, scope.rates))
 
 
 def _page(rates: Rates, why: Dependence, cells: int, glyphs: Glyphs) -> Lines:
-    if rates.tokens_per_round is None:
-        return paragraph("No whole round yet.", cells, glyphs)
-    left, right = _histogram(rates, glyphs), stacked(_causes(why, glyphs), _drift(why, glyphs))
+    left, right = _histogram(rates, glyphs), stacked(_causes(why, glyphs), _drift(why, rates, glyphs))
     below = beside(left, right, _HISTOGRAM) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
         facts(length_facts(rates, why), cells, glyphs), paragraph(reading(rates, why), cells, glyphs, "strong"), below
@@ -65,14 +65,14 @@ def length_facts(rates: Rates, why: Dependence) -> list[Fact]:
             style="formula",
         ),
         Fact(
-            "formula, overlap",
+            f"formula, {rates.chance_name}",
             fixed(rates.formula_at_overlap, 2),
-            words=f"the same at α overlap {prob(rates.alpha_overlap)}.",
+            words=f"the same at α {rates.chance_name} {prob(rates.alpha_overlap)}.",
             style="all",
         ),
         Fact(
             "gap",
-            "–" if why.gap is None else f"{why.gap:+.2f}".replace("-", "−"),
+            "–" if why.gap is None else plus_minus(why.gap),
             words="formula at α tested − measured.",
         ),
     ]
@@ -103,9 +103,7 @@ def _histogram(rates: Rates, glyphs: Glyphs) -> Lines:
     lengths = sorted(rates.histogram)
     expected = [rates.expected_histogram.get(n) for n in lengths]
     most = max([1.0, *map(float, rates.histogram.values()), *(value or 0.0 for value in expected)])
-    numbers = on_point(
-        [*(str(rates.histogram[n]) for n in lengths), *(fixed(value, 1, glyphs.none) for value in expected)]
-    )
+    numbers = on_point([*(str(rates.histogram[n]) for n in lengths), *(_expected(value, glyphs) for value in expected)])
     index = len(str(lengths[-1]))
     lines: Lines = [
         heading("Rounds by N, the tokens they brought", glyphs),
@@ -123,6 +121,11 @@ def _histogram(rates: Rates, glyphs: Glyphs) -> Lines:
         lines.append([(f"{n:>{index}}  ", "text"), (there, "measured"), (f"  {measured}", "text")])
         lines.append([(" " * (index + 2), "text"), (foreseen, "formula"), (f"  {predicted}", "head")])
     return lines
+
+
+def _expected(value: float | None, glyphs: Glyphs) -> str:
+    """A number of rounds; one that is not 0 is not printed as 0."""
+    return "<0.1" if value is not None and 0 < value < 0.05 else fixed(value, 1, glyphs.none)
 
 
 def _causes(why: Dependence, glyphs: Glyphs) -> Lines:
@@ -145,9 +148,10 @@ def _share_row(name: str, share: Share, glyphs: Glyphs) -> list[Part]:
     ]
 
 
-def _drift(why: Dependence, glyphs: Glyphs) -> Lines:
+def _drift(why: Dependence, rates: Rates, glyphs: Glyphs) -> Lines:
     """The text in four stretches."""
-    head: list[Part] = [("rounds", "head"), ("α tested", "head"), ("α overlap", "head"), ("tokens/round", "head")]
+    names = "rounds", "α tested", f"α {rates.chance_name}", "tokens/round"
+    head: list[Part] = [(name, "head") for name in names]
     rows: list[list[Part]] = [
         [
             (_span(stretch.first, stretch.last), "text"),

@@ -5,56 +5,71 @@ from dataclasses import dataclass
 from specviz.tokens import clip
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.drawing import Line, accept_bar
-from specviz.ui.widgets.numbers import told_apart
+from specviz.ui.widgets.numbers import short, told_apart
 
 _ENDS = 4
 """Cells of "0 " and " 1"."""
 _LEAST_BAR = 8
+_NO_U = " " * len("u .00")
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptTest:
-    """Accepted iff ``u`` < ``chance``. ``held`` False: the test was never held, or does not count."""
+    """Accepted iff ``u`` < ``chance``. ``held`` False: the test was never held, or does not count. None: still to come,
+    u later than the chance."""
 
-    chance: float
-    u: float
+    chance: float | None
+    u: float | None
     kind: str
     held: bool = True
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The threshold, and u where it is known, with as few digits as tell them apart."""
+        if self.chance is None:
+            return "", ""
+        u, limit = ("", short(self.chance)) if self.u is None else told_apart(self.u, self.chance)
+        return f"{'accepted' if self.held else 'would be accepted'} below {limit}", f"u {u}" if u else ""
+
+    def marks(self, cells: int) -> tuple[int, int | None]:
+        """Cells that are filled, and the one u is in."""
+        if self.chance is None or self.u is None:
+            return round((self.chance or 0.0) * cells), None
+        return accept_bar(self.chance, self.u, cells)
 
 
 def number_line(test: AcceptTest, cells: int, glyphs: Glyphs) -> list[Line]:
     """Three lines: the threshold above its place, the line from 0 to 1, u below its place."""
     length = max(1, cells - _ENDS)
-    filled, mark = accept_bar(test.chance, test.u, length)
-    u, limit = told_apart(test.u, test.chance)
+    filled, mark = test.marks(length)
+    threshold, u = test.words
     indent: Line = [("  ", "text")]
-    edge = max(0, min(length - 1, filled if filled <= mark else filled - 1))
-    verb = "accepted" if test.held else "would be accepted"
+    edge = max(0, min(length - 1, filled if mark is not None and filled <= mark else filled - 1))
     return [
-        indent + _flag(f"{verb} below {limit}", glyphs.rule, edge, length, glyphs),
+        indent + _flag(threshold, glyphs.rule, edge, length, glyphs) if threshold else [],
         [("0 ", "head"), *_bar(test, filled, mark, length, glyphs), (" 1", "head")],
-        indent + _flag(f"u {u}", glyphs.test, mark, length, glyphs),
+        [] if mark is None else indent + _flag(u, glyphs.test, mark, length, glyphs),
     ]
 
 
 def number_bar(test: AcceptTest, cells: int, glyphs: Glyphs) -> Line:
     """The same on one line, its two numbers on either side."""
-    u, limit = told_apart(test.u, test.chance)
-    before, behind = f"{'accepted' if test.held else 'would be accepted'} below {limit} ", f" u {u}"
+    threshold, u = test.words
+    before, behind = f"{threshold} " if threshold else "", f" {u or _NO_U}"
     length = cells - len(before) - len(behind)
     if length < _LEAST_BAR:
         before, behind, length = "", "", max(1, cells)
-    return [(before, "head"), *_bar(test, *accept_bar(test.chance, test.u, length), length, glyphs), (behind, "head")]
+    return [(before, "head"), *_bar(test, *test.marks(length), length, glyphs), (behind, "head")]
 
 
-def _bar(test: AcceptTest, filled: int, mark: int, length: int, glyphs: Glyphs) -> Line:
+def _bar(test: AcceptTest, filled: int, mark: int | None, length: int, glyphs: Glyphs) -> Line:
     line: Line = []
-    for start, end in ((0, mark), (mark + 1, length)):
+    for start, end in [(0, length)] if mark is None else [(0, mark), (mark + 1, length)]:
+        if start:
+            line.append((glyphs.test, "strong"))
         inside = max(0, min(end, filled) - start)
         line.append((glyphs.full * inside, f"mark:{test.kind}" if test.held else "bar"))
         line.append((glyphs.rest * (end - start - inside), "faint"))
-        if start == 0:
-            line.append((glyphs.test, "strong"))
     return [part for part in line if part[0]]
 
 

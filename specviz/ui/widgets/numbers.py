@@ -4,7 +4,10 @@ NONE = "–"
 
 
 def prob(value: float | None, digits: int = 3, none: str = NONE) -> str:
-    """A probability: ``.412``; ``4e-4`` and ``>.999`` next to the ends, ``.000`` and ``1.00`` only on them."""
+    """A probability: ``.412``; ``4e-4`` and ``>.999`` next to the ends, ``.000`` and ``1.00`` only on them.
+
+    What is below the last digit never looks like it: ``<.001``, not 1e-3 beside .001.
+    """
     if value is None:
         return none
     if value <= 0:
@@ -12,7 +15,8 @@ def prob(value: float | None, digits: int = 3, none: str = NONE) -> str:
     if value >= 1:
         return "1." + "0" * (digits - 1)
     if value < 10**-digits:
-        return power_of_ten(value, 0) if digits > 2 else f"<.{'0' * (digits - 1)}1"
+        text = power_of_ten(value, 0)
+        return text if digits > 2 and float(text) < 10**-digits else f"<.{'0' * (digits - 1)}1"
     text = f"{value:.{digits}f}"
     return text[1:] if text[0] == "0" else f">.{'9' * digits}"
 
@@ -67,6 +71,19 @@ def signed(value: float, digits: int = 3, minus: str = "−") -> str:
 def fixed(value: float | None, digits: int, none: str = NONE) -> str:
     """A plain number with so many decimals."""
     return none if value is None else f"{value:.{digits}f}"
+
+
+def plus_minus(value: float, digits: int = 2, minus: str = "−") -> str:
+    """A plain number with its sign: ``+0.14``, ``−1.57``."""
+    return f"{minus if value < 0 else '+'}{abs(value):.{digits}f}"
+
+
+def times(value: float | None, none: str = NONE) -> str:
+    """A speedup: ``1.65x``. What is not 1 is not rounded to it: ``<1.00x``, ``>1.00x``."""
+    if value is None:
+        return none
+    text = f"{value:.2f}x"
+    return text if text != "1.00x" or value == 1 else f"{'<' if value < 1 else '>'}{text}"
 
 
 def milliseconds(value: float) -> str:

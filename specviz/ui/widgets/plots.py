@@ -143,7 +143,7 @@ class AlphaPlot(RoundsPlot):
     def _title(self, rates: LiveRates) -> tuple[str, int]:
         none = self._glyphs.none
         tested, overlap = prob(rates.alpha_tested, none=none), prob(rates.alpha_overlap, none=none)
-        return f"{self._glyphs.alpha}  tested {tested}   overlap {overlap}", rates.first
+        return f"{self._glyphs.alpha}  tested {tested}   {rates.chance_name} {overlap}", rates.first
 
     def _key(self) -> list[Part]:
         glyphs = self._glyphs
@@ -153,7 +153,7 @@ class AlphaPlot(RoundsPlot):
             (glyphs.shade, "band"),
             (" 95 %  ", "axis"),
             (glyphs.point, "overlap"),
-            (" overlap", "axis"),
+            (f" {self._chance_name}", "axis"),
         ]
 
     def _label_width(self) -> int:
@@ -223,7 +223,7 @@ class TokensPlot(RoundsPlot):
             (glyphs.dash, "formula"),
             (" tested ", "axis"),
             (glyphs.point, "formula-2"),
-            (" overlap", "axis"),
+            (f" {self._chance_name}", "axis"),
         ]
 
     def _label_width(self) -> int:
@@ -263,4 +263,8 @@ class TokensPlot(RoundsPlot):
 def _named(line: list[Part], name: str = " K+1 ") -> list[Part]:
     """Write the name of the limit at the end of its line, where nothing else stands there."""
     text, style = line[-1]
-    return [*line[:-1], (text[: -len(name)] + name, style)] if style == "limit" and len(text) > len(name) else line
+    return (
+        [*line[:-1], (text[: -len(name)], style), (name, "axis")]
+        if style == "limit" and len(text) > len(name)
+        else line
+    )

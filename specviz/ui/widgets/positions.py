@@ -10,8 +10,9 @@ from textual.strip import Strip
 from specviz.stats import LiveRates, PositionRate
 from specviz.ui.glyphs import Glyphs, glyphs, panel_css
 from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.drawing import Part, bar, fit, strip_of
+from specviz.ui.widgets.drawing import Part, bar, fit
 from specviz.ui.widgets.numbers import prob
+from specviz.ui.widgets.strips import strip_of
 
 _PROB = 4
 _LEAST_BAR, _MOST_BAR = 3, 16

@@ -24,9 +24,10 @@ from specviz.ui.phases import (
     without_correction,
 )
 from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.drawing import Part, strip_of
+from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.round_table import Columns, RoundTable
 from specviz.ui.widgets.sentences import ending
+from specviz.ui.widgets.strips import strip_of
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _NOTE_LINES = 2
@@ -57,7 +58,7 @@ class RoundPanel(Bordered):
     RoundPanel > .token--waiting { color: $secondary; }
     RoundPanel > .round--head { color: $secondary; }
     RoundPanel > .round--quiet { text-style: dim; }
-    RoundPanel > .round--faint { color: $border; }
+    RoundPanel > .round--faint { color: $secondary; }
     RoundPanel > .round--strong { text-style: bold; }
     RoundPanel > .round--chosen { background: $panel; }
     """

@@ -9,8 +9,8 @@ from textual.message import Message
 from textual.strip import Strip
 
 from specviz.ui.glyphs import Glyphs, glyphs
-from specviz.ui.widgets.drawing import strip_of
 from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.strips import strip_of
 
 HINT = "  N of each round; [ ] = shown, click to jump"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -46,6 +46,7 @@ class RoundStrip(Painted):
     RoundStrip { height: 1; padding: 0 1; }
     RoundStrip > .strip--cell { color: $plot-measured; }
     RoundStrip > .strip--later { color: $plot-band; }
+    RoundStrip.-ascii > .strip--later { color: $secondary; }
     RoundStrip > .strip--shown { color: $token-bonus; text-style: bold; }
     RoundStrip > .strip--hint { color: $secondary; }
     """
@@ -60,6 +61,7 @@ class RoundStrip(Painted):
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, classes=classes)
         self._glyphs = glyphs(ascii)
+        self.set_class(ascii, "-ascii")
         self._values: Sequence[int] = ()
         self._shown = 0
         self._whole = True

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from specviz.events import Drafted, Emitted, Round
+from specviz.tally import chance_name, named_chance
 from specviz.tokens import clip, visible, width
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Stage, mark_of
 from specviz.ui.widgets.drawing import Part, accept_bar, fit
 from specviz.ui.widgets.numbers import prob, ratio, told_apart
-from specviz.ui.widgets.sentences import PLAIN, greedy, last_token
+from specviz.ui.widgets.sentences import PLAIN, drawn, greedy, last_token
 
 NUMBER = 5
 RATIO = 5
@@ -92,9 +93,11 @@ class RoundTable:
         if columns.ratio:
             text += f" {'' if raw else 'p/q':>{columns.ratio}}"
         if columns.overlap:
-            text += f"  {'overlap':>{columns.overlap}}"
+            chance = "overlap" if round is None else chance_name(round.settings.rule)
+            text += f"  {chance:>{columns.overlap}}"
         if columns.bar:
-            text += f"  {glyphs.full * 2} accept {glyphs.test} u"
+            equality = round is not None and round.settings.rule == "equality"
+            text += "  accept if equal" if equality else f"  {glyphs.full * 2} accept {glyphs.test} u"
         return [(text, "head")]
 
     def row(self, round: Round, row: int, chosen: bool, known: Stage = "decided") -> list[Part]:
@@ -150,7 +153,8 @@ class RoundTable:
             share = "" if greedy(round) else ratio(drafted.p, drafted.q, self.glyphs.none)
             yield self._numbers(prob(drafted.q), prob(drafted.p), share), style
         if self.columns.overlap:
-            yield f"  {prob(drafted.overlap, 2):>{self.columns.overlap}}", style
+            chance = named_chance(drafted, round.settings.rule)
+            yield f"  {prob(chance, 2):>{self.columns.overlap}}", style
 
     def _verdict(self, round: Round, drafted: Drafted) -> Iterator[Part]:
         gap = "  " if self.columns.bar else " "
@@ -159,6 +163,8 @@ class RoundTable:
         elif greedy(round):
             choice = "" if drafted.verdict == "accepted" or not drafted.p_top else self._short(drafted.p_top[0].bytes)
             yield f"{gap}greedy: {f'target {choice}' if choice else drafted.verdict}", f"mark:{drafted.verdict}"
+        elif round.settings.rule == "equality":
+            yield f"{gap}{self._drew(round, drafted)}", f"mark:{drafted.verdict}"
         elif drafted.accept_prob is None or round.settings.rule != "exact":
             yield f"{gap}{drafted.verdict}", f"mark:{drafted.verdict}"
         else:
@@ -205,11 +211,23 @@ class RoundTable:
     def _origins(self, round: Round, last: Emitted) -> tuple[str, str]:
         """Where the last token came from, at length and in short."""
         if last.origin == "resampled":
-            how = "greedy" if greedy(round) else f"residual {prob(last.residual, 2, self.glyphs.none)}"
+            how = f"residual {prob(last.residual, 2, self.glyphs.none)}"
+            if greedy(round):
+                how = "greedy"
+            elif round.settings.rule == "equality":
+                how = "target's own draw"
             return f"replaces {round.n_accepted + 1}, {how}", how
         if last.origin == "bonus":
             return ("bonus from p" if round.k == 1 else f"bonus: all {round.k} accepted"), "bonus"
         return (f"plain: {PLAIN[round.plain_reason]}" if round.plain_reason else "plain"), "plain"
+
+    def _drew(self, round: Round, drafted: Drafted) -> str:
+        """The test of the equality rule in the room there is for a test."""
+        if drafted.target_sample is None:
+            return drafted.verdict
+        said = f"target drew {drawn(round, drafted, self.glyphs)}"
+        room = (self.columns.bar + 1 if self.columns.bar else 0) + self.columns.test
+        return clip(said if width(said) <= room else said.removeprefix("target "), room, ascii=self.glyphs.ascii)
 
     def _short(self, data: bytes) -> str:
         return clip(visible(data, ascii=self.glyphs.ascii), 12, ascii=self.glyphs.ascii)

@@ -10,7 +10,8 @@ from specviz.stats import LiveRates, Series
 from specviz.ui.glyphs import glyphs
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, defined
-from specviz.ui.widgets.drawing import Part, strip_of
+from specviz.ui.widgets.drawing import Part
+from specviz.ui.widgets.strips import strip_of
 
 LEAST_ROUNDS = 10
 """Rounds the x axis has room for from the start."""
@@ -81,6 +82,10 @@ class RoundsPlot(Bordered):
 
     def _rounds(self) -> int:
         return max(LEAST_ROUNDS, self._shown)
+
+    @property
+    def _chance_name(self) -> str:
+        return self._rates.chance_name if self._rates else "overlap"
 
     def _depth(self, rates: LiveRates | None) -> int:
         return len(rates.per_position) if rates else 0

@@ -3,10 +3,10 @@
 Row i < K is drafted token i + 1, row K the round's last token.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from specviz.config import GREEDY_AT_OR_BELOW
-from specviz.events import Drafted, Emitted, End, PlainReason, Raw, Round, Top
+from specviz.events import Candidate, Drafted, Emitted, End, PlainReason, Raw, Round
 from specviz.tokens import clip, visible
 from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.widgets.numbers import counted, milliseconds, precise, prob, short, told_apart
@@ -37,6 +37,20 @@ def greedy(round: Round) -> bool:
 def last_token(round: Round) -> Emitted | None:
     """The token that ends the round; None where the end of the text cut it inside the draft."""
     return None if round.cut else round.emitted[-1]
+
+
+def sample_bytes(round: Round, drafted: Drafted) -> bytes | None:
+    """The bytes of what the target itself drew, where they are known from anything in the round."""
+    return next((token.bytes for token in _known(round, drafted) if token.id == drafted.target_sample), None)
+
+
+def _known(round: Round, first: Drafted) -> Iterator[Candidate | Drafted | Emitted]:
+    yield from first.p_top
+    yield from round.emitted
+    for drafted in round.drafted:
+        yield drafted
+        yield from drafted.p_top
+        yield from drafted.q_top
 
 
 def default_row(round: Round) -> int:
@@ -93,7 +107,7 @@ def _would(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[bool | None,
         if drafted.target_sample is None:
             return None, ""
         same = drafted.target_sample == drafted.id
-        drew = "the same token" if same else _drawn(drafted.target_sample, drafted.p_top, glyphs)
+        drew = "the same token" if same else drawn(round, drafted, glyphs)
         return same, f": the target's own draw at u {short(drafted.u)} was {drew}"
     if chance is None:
         return None, ""
@@ -134,7 +148,7 @@ def _first_choice(drafted: Drafted, glyphs: Glyphs) -> str:
 def _equality(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
     if drafted.verdict == "accepted":
         return f"{name} accepted: the target's own draw at u {short(drafted.u)} was the same token"
-    drew = _drawn(drafted.target_sample, drafted.p_top, glyphs)
+    drew = drawn(round, drafted, glyphs)
     return f"{name} rejected: the target's own draw at u {short(drafted.u)} was {drew}"
 
 
@@ -171,8 +185,8 @@ def _last(round: Round, glyphs: Glyphs) -> str:
 
 
 def _chance(value: float) -> str:
-    """Two digits, and for what is rarer than one in a hundred as many as show how rare."""
-    return precise(value) if 0 < value < 0.01 else short(value)
+    """Two digits, and for what is rarer than one in ten as many as show how rare."""
+    return precise(value) if 0 < value < 0.1 else short(value)
 
 
 def _why_last(round: Round, last: Emitted) -> str:
@@ -190,11 +204,12 @@ def _raw(raw: Raw | None) -> str | None:
     return f"{both} (at temperature 1, without cuts)"
 
 
-def _drawn(sample: int | None, top: Top, glyphs: Glyphs) -> str:
-    if sample is None:
+def drawn(round: Round, drafted: Drafted, glyphs: Glyphs = UNICODE) -> str:
+    """What the target itself drew: its text where that is known, else its id."""
+    if drafted.target_sample is None:
         return "another"
-    known = next((c.bytes for c in top if c.id == sample), None)
-    return f"token {sample}" if known is None else _name(known, glyphs)
+    known = sample_bytes(round, drafted)
+    return f"token {drafted.target_sample}" if known is None else _name(known, glyphs)
 
 
 def _name(data: bytes, glyphs: Glyphs) -> str:

@@ -8,8 +8,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from specviz.ui.glyphs import glyphs
-from specviz.ui.widgets.drawing import Part, fit, strip_of
+from specviz.ui.widgets.drawing import Part, fit
 from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.strips import strip_of
 
 _LABEL, _VALUE, _NOTE = 8, 5, 26
 _LEAST_TRACK = 10
@@ -17,7 +18,7 @@ _KNOB, _ASCII_KNOB = "█", "#"
 
 
 class Slider(Painted):
-    """Shows what it is told; a press, a drag or the wheel on it posts what is wanted."""
+    """Shows what it is told; a press on the track, a drag from there or the wheel posts what is wanted."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -111,6 +112,8 @@ class Slider(Painted):
     # -- the mouse
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
+        if not 0 <= self._cell(event) < self._track(self.content_size.width):
+            return
         self._dragged = True
         self.capture_mouse()
         self._point(event)
@@ -131,6 +134,9 @@ class Slider(Painted):
 
     def _point(self, event: events.MouseEvent) -> None:
         track = self._track(self.content_size.width)
-        x = event.x - self.gutter.left - _LABEL - _VALUE - 1
         if track > 1:
-            self.post_message(self.Slid(self, max(0.0, min(1.0, x / (track - 1)))))
+            self.post_message(self.Slid(self, max(0.0, min(1.0, self._cell(event) / (track - 1)))))
+
+    def _cell(self, event: events.MouseEvent) -> int:
+        """Of the track, which the pointer may be left or right of."""
+        return event.x - self.gutter.left - _LABEL - _VALUE - 1

@@ -1,7 +1,9 @@
 """The text of a run as wrapped lines: what was emitted, and the round being looked at with its ghosts."""
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from specviz.events import Emitted, Origin, Prompt, Round, Token
@@ -9,12 +11,17 @@ from specviz.rounds import Rounds
 from specviz.tokens import TextDecoder, visible
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Reveal, mark_of, stage
+from specviz.ui.widgets.copied import copied
 from specviz.ui.widgets.flow import Flow, Line, Span
 from specviz.ui.widgets.pages import PAGE, LaidOut, Layout, Page
 
 _LOST = "\ufffd"
 _LAYOUTS = 2
 """Widths remembered: a panel that comes and goes changes the width of the text back and forth."""
+
+Part = Literal["copied", "matched"]
+"""Of a place in the text: the token that was drafted again, and what stands before it there as it does here."""
+NOTHING: Mapping[tuple[int, int], Part] = MappingProxyType({})
 
 
 class _Told(NamedTuple):
@@ -59,6 +66,7 @@ class Story:
         self._own = rounds is None
         self.rounds = Rounds() if rounds is None else rounds
         self._told: list[_Told] = []
+        self._starts = array("Q")
         self._same: dict[str, str] = {}
         self._pages = [Page(0)]
         self._layouts: dict[int, Layout] = {}
@@ -86,6 +94,7 @@ class Story:
         if self._own:
             self.rounds.append(round)
         self._turn_page(round.n_accepted, pieces)
+        self._starts.append(round.start)
         self._told.append(_Told(pieces, round.k, last, special, self._decoder.pending))
         page = self._pages[-1]
         page.rounds += 1
@@ -159,6 +168,19 @@ class Story:
         y -= self._base
         return self._tail.lines[y] if y < len(self._tail.lines) else self._tail.open
 
+    def source(self, row: int | None) -> Mapping[tuple[int, int], Part]:
+        """The (round, row) of the tokens that drafted token ``row`` of the round looked at was copied from."""
+        if not self.shown or row is None or row >= self._told[self.shown - 1].k:
+            return NOTHING
+        place = copied(self.rounds[self.shown - 1].drafted[row], row)
+        if place is None or place.source != "text":
+            return NOTHING
+        parts: dict[tuple[int, int], Part] = {}
+        for position in range(place.start, place.at + 1):
+            if token := self._token_at(position):
+                parts[token] = "copied" if position == place.at else "matched"
+        return parts
+
     def find(self, round: int, row: int) -> tuple[int, int, int] | None:
         """(first line, last line, column on the first) of a token of the round looked at."""
         found: tuple[int, int, int] | None = None
@@ -169,6 +191,18 @@ class Story:
                     found = (found[0], y, found[2]) if found else (y, y, x)
                 x += span.width
         return found
+
+    def _token_at(self, position: int) -> tuple[int, int] | None:
+        """The (round, row) of the token at ``position`` from the start of the prompt; None where there is none."""
+        if position < len(self._prompt.tokens):
+            return 0, position
+        index = bisect_right(self._starts, position)
+        if not index:
+            return None
+        told, at = self._told[index - 1], position - self._starts[index - 1]
+        if at >= len(told.pieces):
+            return None
+        return index, at if told.kind(at) == "accepted" else told.k
 
     def _decode(self, token: Token | Emitted) -> str:
         text = self._decoder.feed(token.bytes)
@@ -186,9 +220,9 @@ class Story:
             laid.places.append(laid.flow.place())
 
     def _lay_prompt(self, flow: Flow) -> None:
-        for token, piece in zip(self._prompt.tokens or (None,), self._prompt_pieces, strict=True):
+        for row, (token, piece) in enumerate(zip(self._prompt.tokens or (None,), self._prompt_pieces, strict=True)):
             special = token is not None and token.id in self._special_ids
-            flow.add(piece, Span("", 0, "prompt", 0, 0, "special" if special else "text"))
+            flow.add(piece, Span("", 0, "prompt", 0, row, "special" if special else "text"))
 
     def _tell(self, round: Round, told: _Told, cursor: int | None, reveal: Reveal | None) -> None:
         """The round looked at: accepted tokens, ghosts, the last token."""

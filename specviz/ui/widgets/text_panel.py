@@ -17,17 +17,19 @@ from specviz.ui.phases import WAITING, Reveal, partial
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.flow import Span, nearest
 from specviz.ui.widgets.sentences import ending
-from specviz.ui.widgets.story import Story
+from specviz.ui.widgets.story import NOTHING, Story
 
 _PLAIN = Style(strike=False, underline=False, italic=False)
 _CURSOR = Style(reverse=True, bold=True)
+_UNDIMMED = Style(dim=False)
+_PARTS = ("text--shown", "text--special", "text--matched", "text--copied")
 
 
 class TextPanel(Bordered, ScrollView, can_focus=False):
     """The text as of one round; it follows the end unless scrolled away from it."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, component(WAITING), "text--shown", "text--special"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, component(WAITING), *_PARTS}
     DEFAULT_CSS = (
         panel_css("TextPanel")
         + component_css("TextPanel")
@@ -39,6 +41,8 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
     TextPanel > .token--waiting { color: $secondary; }
     TextPanel > .text--shown { background: $panel; }
     TextPanel > .text--special { text-style: reverse; }
+    TextPanel > .text--matched { color: $accent; text-style: underline; }
+    TextPanel > .text--copied { color: $accent; text-style: bold reverse; }
     """
     )
 
@@ -60,6 +64,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         self._following = True
         self._placing = False
         self._laid_out_height = 0
+        self._source = NOTHING
         self._styles: dict[tuple[str, str, bool, bool], Style] = {}
         self.set_class(ascii, "-ascii")
         self.entitle("Text")
@@ -69,6 +74,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         they are kept here."""
         self._end = None
         self._row = self._reveal = None
+        self._source = NOTHING
         self._story = Story(prompt, special_ids, self._glyphs, self._width, rounds)
         self._update(0, following=True)
 
@@ -94,6 +100,9 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         moved = (row, reveal) != (self._row, self._reveal) or shown < before
         self._row, self._reveal = row, reveal
         first = self._story.look(shown, row, reveal)
+        source = self._story.source(row)
+        if source != self._source:
+            self._source, first = source, 0
         self._update(first, following=following or (moved and not ahead))
 
     def neighbour(self, lines: int) -> tuple[int, int] | None:
@@ -199,7 +208,17 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         segments = [
             Segment(span.text, base + self._style(span, span.round == shown and shown > 0, row)) for span in line
         ]
+        if self._source:
+            segments = [self._sourced(span, segment) for span, segment in zip(line, segments, strict=True)]
         return Strip(segments).adjust_cell_length(self.scrollable_content_region.width, base)
+
+    def _sourced(self, span: Span, segment: Segment) -> Segment:
+        """The token in the style of its part in an n-gram draft, if it has one."""
+        part = self._source.get((span.round, span.row))
+        if part is None or segment.style is None:
+            return segment
+        style = self.get_component_rich_style(f"text--{part}", partial=True)
+        return Segment(span.text, segment.style + _UNDIMMED + style)
 
     def _style(self, span: Span, shown: bool, row: int | None) -> Style:
         cursor = shown and span.row == row

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from specviz.events import Candidate, Top
 from specviz.tokens import clip, visible, width
 from specviz.ui.glyphs import Glyphs
+from specviz.ui.phases import mark_of
 from specviz.ui.widgets.drawing import Line, bar, beside, fit, padded
-from specviz.ui.widgets.numbers import prob
+from specviz.ui.widgets.numbers import NONE, prob
 
 GAP = 2
 MOST_ROWS = 10
@@ -97,7 +98,7 @@ class ListColumn:
         """A row for every marked token that is not among the first ``rows``: its rank stands for its name."""
         lines = []
         for mark in shown.beyond(rows):
-            forms = _places(shown, mark)
+            forms = places(shown, mark, self.glyphs.none)
             place = next((form for form in forms if width(form) <= self.name), forms[-1])
             lines.append(self._line(mark.kind, place, mark.prob or 0.0, "head"))
         return lines
@@ -114,7 +115,7 @@ class ListColumn:
         name = clip(name, self.name, ascii=self.glyphs.ascii)
         number = fit(prob(value), self.number, right=True, ascii=self.glyphs.ascii)
         line: Line = [
-            (fit(self.glyphs.mark(kind) if kind else "", _MARK), mark),
+            (fit(mark_of(kind, self.glyphs) if kind else "", _MARK), mark),
             (name, style),
             (" " * (self.name - width(name) + 1), "text"),
             (number, "text"),
@@ -179,10 +180,11 @@ def _abreast(lists: Sequence[TopList], column: ListColumn, rows: int, reserved: 
     return beside(columns, [column.cells] * len(columns), GAP)
 
 
-def _places(shown: TopList, mark: Marked) -> tuple[str, ...]:
-    """The rank of a token that is not in sight, at length and in short."""
+def places(shown: TopList, mark: Marked, none: str = NONE) -> tuple[str, ...]:
+    """The rank of a token that is not in sight, at length and in short; ``none`` where the list is held back."""
     if not mark.prob:
         return "not in it", "absent", "none"
     listed = next((rank for rank, c in enumerate(shown.top, start=1) if c.id == mark.id), None)
-    rank = mark.rank or listed
-    return (f"rank {rank}", f"{rank}.") if rank else ("below ten", ">10")
+    if rank := mark.rank or listed:
+        return f"rank {rank}", f"{rank}."
+    return ("below ten", ">10") if shown.top else (f"rank {none}", none)

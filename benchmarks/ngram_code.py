@@ -1,0 +1,127 @@
+"""An n-gram draft where it should shine: the target repeats code from its prompt with a small edit.
+
+    python benchmarks/ngram_code.py --target MODEL [--chat] [--k 4,8] [--tokens 256] [--repeats 5] [--temperature 0]
+
+The target alone and each K take turns in one process, as in ``specviz bench``. Printed: alpha tested, by draft position
+too, tokens/round, the time of a drafted token, the measured speedup, and every plain round of the first run with the
+token that no earlier text foretold. A greedy text is compared with the target's own.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from specviz.bench_plan import Contender, Plan
+from specviz.bench_report import Sample, Spread, report, sample
+from specviz.config import BUNDLED_TARGET, DrafterOptions, PairOptions, RunOptions
+from specviz.decoder.bench import Bench, Measured
+from specviz.events import Round, Settings
+from specviz.tokens import clip, visible
+
+CODE = '''class Counter:
+    """Counts words of a text."""
+
+    def __init__(self, text):
+        self.text = text
+        self.count = {}
+
+    def add(self, word):
+        if word not in self.count:
+            self.count[word] = 0
+        self.count[word] += 1
+
+    def read(self):
+        for line in self.text.splitlines():
+            for word in line.split():
+                self.add(word.strip(".,;:").lower())
+
+    def most(self, number):
+        ranked = sorted(self.count, key=self.count.get, reverse=True)
+        return [(word, self.count[word]) for word in ranked[:number]]
+
+    def print(self, number=10):
+        for word, times in self.most(number):
+            print(f"{word}: {times}")
+'''
+PLAIN = f"# counter.py\n{CODE}\n# counter.py again, the attribute `count` renamed to `seen`, nothing else changed\n"
+ASKED = (
+    f"Here is counter.py:\n\n```python\n{CODE}```\n\n"
+    "Write the whole file again with the attribute `count` renamed to `seen` and nothing else changed. Only the code."
+)
+NGRAM = Contender("ngram")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", default=BUNDLED_TARGET)
+    parser.add_argument("--chat", action="store_true", help="ask through the target's chat template")
+    parser.add_argument("--k", default="4,8")
+    parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--temperature", type=float, default=0.0)
+    parser.add_argument("--ngram-max", type=int, default=4)
+    parser.add_argument("--ngram-min", type=int, default=1)
+    parser.add_argument("--dtype", default="auto")
+    parser.add_argument("--device", default="auto")
+    asked = parser.parse_args()
+    ks = tuple(sorted(map(int, asked.k.split(","))))
+    options = RunOptions(
+        PairOptions(None, asked.target, device=asked.device, dtype=asked.dtype),
+        Settings(ks[-1], asked.temperature, asked.temperature, drafter="ngram"),
+        (("code", ASKED if asked.chat else PLAIN),),
+        max_new_tokens=asked.tokens,
+        chat=asked.chat,
+        drafting=DrafterOptions(asked.ngram_max, asked.ngram_min),
+    )
+    plan = Plan(1, ks, asked.repeats, contenders=(NGRAM,))
+    source = Bench(options, contenders=plan.contenders)
+    source.open(lambda _: None)
+    about = source.describe()
+    print(f"{asked.target}, {about['device']} {about['dtype']}, {about['threads']} threads, T {asked.temperature}")
+    tasks = plan.tasks(options.seed)
+    source.warm_up({task.configuration for task in tasks})
+    samples: list[Sample] = []
+    first: dict[int, Measured] = {}
+    for measured in source.measure(tasks):
+        samples.append(sample(measured.task, measured.rounds, measured.calibration))
+        if measured.task.repeat == 0 and measured.rounds:
+            first[measured.task.configuration.k] = measured
+        if sys.stderr.isatty():
+            print(f"{len(samples)} of {len(tasks)} runs", end="\r", flush=True, file=sys.stderr)
+    done = report(plan, samples)
+    print(f"the target alone: {figure(done.target.token_ms)} ms a token")
+    for row in done.rows:
+        at = " ".join(figure(rate) for rate in row.positions)
+        print(
+            f"K {row.k}: alpha tested {figure(row.second.alpha_tested)} ({at}), tokens/round "
+            f"{figure(row.second.tokens_per_round)}, a drafted token {figure(row.second.draft_step_ms, 3)} ms, "
+            f"{row.plain_rounds} of {row.rounds} rounds plain, speedup {figure(row.speedup)}"
+        )
+    alone = text(first[0].rounds)
+    for k in ks if asked.temperature == 0 else ():
+        mine = text(first[k].rounds)
+        length = min(len(mine), len(alone))
+        verdict = "the target's own" if mine[:length] == alone[:length] else "NOT the target's own"
+        print(f"K {k}: {length} tokens, {verdict}")
+    show_plain(first[ks[0]].rounds)
+
+
+def text(rounds: Sequence[Round]) -> list[int]:
+    return [token.id for round_ in rounds for token in round_.emitted]
+
+
+def show_plain(rounds: Sequence[Round]) -> None:
+    found = [(round_.index, visible(round_.emitted[0].bytes)) for round_ in rounds if not round_.k]
+    told = ", ".join(f"{index} {clip(word, 16)}" for index, word in found)
+    print(f"plain rounds of the first run at the smallest K, no n-gram matches: {told or 'none'}")
+
+
+def figure(value: Spread | None, digits: int = 2) -> str:
+    if value is None:
+        return "-"
+    spread = f" [{value.q1:.{digits}f} {value.q3:.{digits}f}]" if value.q1 != value.q3 else ""
+    return f"{value.median:.{digits}f}{spread}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""`specviz bench --baseline hf`: the same by transformers, in turns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specviz.bench_baseline import BaselineRow
+from specviz.bench_duels import Duel, Fought
+from specviz.bench_report import Spread
+from specviz.cli.bench_table import DASH, print_table, stacked
+from specviz.config import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
+from specviz.sizes import bytes_in_words
+
+if TYPE_CHECKING:
+    from specviz.decoder.bench import Bench
+
+ENGINES = ("hf",)
+TITLES = ("", "specviz\ntokens/s", "assisted\ntokens/s", "\nratio", "round\nms", "forwards\nms", "share\noutside")
+
+
+def refuse_unfair(options: RunOptions, drafters: Sequence[str]) -> None:
+    """Raise click.UsageError for what assisted generation of transformers does otherwise or not at all."""
+    settings = options.settings
+    asked = {
+        "--drafter": list(drafters) != ["model"],
+        "--rule": settings.rule != "exact",
+        "--draft-temperature": settings.draft_temperature != settings.temperature,
+        "--top-k": settings.top_k is not None,
+        "--top-p": settings.top_p is not None,
+        "--stop": bool(options.stop),
+        "--min-new-tokens": options.min_new_tokens > 0,
+    }
+    if names := [name for name, is_asked in asked.items() if is_asked]:
+        raise click.UsageError(
+            f"--baseline compares draft models under the exact rule, without cuts: leave {', '.join(names)} away."
+        )
+
+
+def measure_baseline(
+    source: "Bench", options: RunOptions, plan: Sequence[Duel], fought: list[Fought], step: Callable[[], None]
+) -> None:
+    """Run every duel of the plan into ``fought``; the first once before, so that no first use of anything is timed."""
+    from specviz.decoder.baseline import fight
+
+    def fought_out(duel: Duel) -> Fought:
+        seed = (options.seed + duel.repeat) % (MAX_SEED + 1)
+        return fight(source, duel, options.prompts[duel.prompt][1], seed, options.settings)
+
+    fought_out(plan[0])
+    for duel in plan:
+        fought.append(fought_out(duel))
+        step()
+
+
+def print_baseline(rows: Sequence[BaselineRow], config: Mapping[str, Any]) -> None:
+    """The table on stdout, and what it is."""
+    print_table(
+        TITLES, baseline_table(rows), baseline_notes(rows, config, greedy=config["temperature"] <= GREEDY_AT_OR_BELOW)
+    )
+
+
+def baseline_table(rows: Sequence[BaselineRow]) -> list[list[str]]:
+    """A row a K, the cells under TITLES."""
+    figures: list[tuple[Callable[[BaselineRow], Spread | None], bool]] = [
+        (lambda row: row.tokens_per_s, False),
+        (lambda row: row.baseline_tokens_per_s, False),
+        (lambda row: row.ratio, False),
+        (lambda row: row.round_ms, False),
+        (lambda row: row.forwards_ms, False),
+        (lambda row: row.outside, True),
+    ]
+    columns = [[f"K {row.k}" for row in rows]]
+    columns += [stacked([pick(row) for row in rows], is_rate=rate) for pick, rate in figures]
+    return [list(cells) for cells in zip(*columns, strict=True)]
+
+
+def baseline_notes(rows: Sequence[BaselineRow], config: Mapping[str, Any], *, greedy: bool) -> list[str]:
+    """What was compared, and whether it is the same text."""
+    version = config["versions"]["transformers"]
+    if not greedy:
+        text = "The texts are drawn, so they are not the same."
+    elif all(row.same_text for row in rows):
+        text = "Every text is the same on both sides."
+    else:
+        parting = ", ".join(f"K {row.k}" for row in rows if not row.same_text)
+        text = f"Not every text is the same on both sides ({parting}): where two tokens score alike, rounding decides."
+    return [
+        f"Against assisted generation of transformers {version}: K in every round, no confidence threshold, in turns; "
+        "tokens behind the first round over the time behind it, everything included.",
+        text,
+        f"Most memory: {_most(rows, lambda row: row.peak)} by specviz, {_most(rows, lambda row: row.baseline_peak)} by "
+        f"transformers ({'tensors on the GPU' if str(config['device']).startswith('cuda') else 'the whole process'}).",
+        "forwards: those of the same rounds again, with nothing around them; share outside: what is left of a round.",
+    ]
+
+
+def _most(rows: Sequence[BaselineRow], pick: Callable[[BaselineRow], int | None]) -> str:
+    peaks = [peak for row in rows if (peak := pick(row)) is not None]
+    return bytes_in_words(max(peaks)) if peaks else DASH

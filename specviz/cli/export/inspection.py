@@ -1,0 +1,95 @@
+"""What the inspector of the screen says of a token, as data for the inspector of the page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from specviz.events import Round
+from specviz.tokens import clip, visible
+from specviz.ui.glyphs import UNICODE
+from specviz.ui.widgets.facts import Fact
+from specviz.ui.widgets.inspected import inspected
+from specviz.ui.widgets.number_line import AcceptTest
+from specviz.ui.widgets.numbers import prob
+from specviz.ui.widgets.sentences import greedy
+from specviz.ui.widgets.top_lists import TopList, places
+
+_TOKEN_CELLS = 24
+_MOST_BYTES = 32
+
+
+@dataclass
+class Names:
+    """Texts and their numbers: each is written once."""
+
+    texts: list[str] = field(default_factory=list)
+    _known: dict[str, int] = field(default_factory=dict)
+
+    def number(self, text: str) -> int:
+        if text not in self._known:
+            self._known[text] = len(self.texts)
+            self.texts.append(text)
+        return self._known[text]
+
+    def token(self, data: bytes) -> int:
+        return self.number(clip(visible(data), _TOKEN_CELLS))
+
+
+def sentence(round: Round, row: int) -> str:
+    """Why the token came out as it did, one or two lines."""
+    return "\n".join(text for text, _ in inspected(round, row, UNICODE).sentences)
+
+
+def columns(round: Round) -> tuple[str, ...]:
+    """The facts that tell the tokens of a round apart."""
+    if greedy(round):
+        return "q", "p", "overlap"
+    if round.settings.rule == "equality":
+        return "q", "p", "match", "target's u"
+    return "q", "p", "p/q", "overlap", "u"
+
+
+def inspection(round: Round, row: int, names: Names) -> dict[str, Any]:
+    """All about row ``row``, which has a token, JSON-able; ``names`` takes the texts that come again and again.
+
+    ``facts``: [name, value, raw value or ""]; ``lists``: [title, note, *[text, probability, kind or ""]];
+    ``draws``: [who, text, id].
+    """
+    subject = inspected(round, row, UNICODE)
+    token = subject.token
+    assert token is not None
+    facts = [*(fact for group in subject.groups for fact in group), *subject.tests]
+    return {
+        "name": names.token(token.bytes),
+        "id": token.id,
+        "bytes": token.bytes[:_MOST_BYTES].hex(" ").upper() + (" …" if len(token.bytes) > _MOST_BYTES else ""),
+        "kind": subject.kind,
+        "mark": UNICODE.mark(subject.kind),
+        "facts": _facts(facts, names),
+        "test": _test(subject.test),
+        "draws": [
+            [who, names.number("") if data is None else names.token(data), id] for who, data, id in subject.draws
+        ],
+        "lists": [_list(shown, names) for shown in (*subject.lists, *subject.raw_lists)],
+        "details": [names.number(clip(text, 4 * _TOKEN_CELLS)) for text in subject.details],
+    }
+
+
+def _facts(facts: Sequence[Fact], names: Names) -> list[list[Any]]:
+    return [[names.number(fact.name), fact.value, fact.raw] for fact in facts if fact.value or fact.raw]
+
+
+def _test(test: AcceptTest | None) -> list[float] | None:
+    """Accept chance and u, where they decided."""
+    return [float(f"{value:.6g}") for value in (test.chance, test.u)] if test and test.held else None
+
+
+def _list(shown: TopList, names: Names) -> list[Any]:
+    rows: list[list[Any]] = []
+    for candidate in shown.top:
+        mark = shown.mark(candidate.id)
+        value = candidate.prob if mark is None or mark.prob is None else mark.prob
+        rows.append([names.token(candidate.bytes), prob(value), mark.kind if mark else ""])
+    for mark in shown.beyond(len(shown.top)):
+        rows.append([names.number(places(shown, mark)[0]), prob(mark.prob), mark.kind])
+    return [names.number(shown.title), shown.note, *rows]

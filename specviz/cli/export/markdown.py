@@ -1,0 +1,60 @@
+"""A run as a page of Markdown: foreign text stands in code, where no reader takes it for markup."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from specviz.cli.export.recording import NONE, Recording
+from specviz.ui.widgets.numbers import prob
+
+
+def to_markdown(run: Recording) -> str:
+    rates = run.rates
+    positions = [
+        (str(at.position), prob(at.conditional, 2), f"{at.accepted}/{at.tested}", prob(at.unconditional, 2),
+         f"{at.reached}/{at.drafted}")
+        for at in rates.per_position
+    ]  # fmt: skip
+    expected = rates.expected_histogram
+    histogram = [
+        (str(n), str(count), f"{expected[n]:.1f}" if n in expected else NONE) for n, count in rates.histogram.items()
+    ]
+    numbers = [(number.label, number.value) for number in run.numbers]
+    parts = [
+        f"# Speculative decoding: {code(run.title)}",
+        table(("", ""), [(name, code(value, in_table=True)) for name, value in run.facts]),
+        "## Numbers",
+        *([run.note] if run.note else []),
+        table(("", "whole run"), numbers, right=1),
+        "## Acceptance by position",
+        table(("i", "if tested", "", "of all rounds", ""), positions, right=5),
+        "## Tokens a round (N), against P(N = i) at α tested",
+        table(("N", "rounds", "expected"), histogram, right=3),
+        "## Prompt",
+        fence(run.prompt),
+        "## Text",
+        fence(run.text),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
+    """A table whose last ``right`` columns stand at the right. The cells are Markdown already."""
+    rules = ["---"] * (len(head) - right) + ["---:"] * right
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rules, *rows))
+
+
+def code(text: str, *, in_table: bool = False) -> str:
+    """One line of foreign text as a code span."""
+    ticks = "`" * (_longest_ticks(text) + 1)
+    space = " " if text[:1] == "`" or text[-1:] == "`" else ""
+    return f"{ticks}{space}{text.replace('|', chr(92) + '|') if in_table else text}{space}{ticks}"
+
+
+def fence(text: str) -> str:
+    """Foreign text as a block of code, line by line."""
+    ticks = "`" * max(3, _longest_ticks(text) + 1)
+    return f"{ticks}text\n{text}\n{ticks}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

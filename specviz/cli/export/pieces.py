@@ -1,0 +1,60 @@
+"""The text of a run token by token, decoded as one stream."""
+
+from typing import NamedTuple
+
+from specviz.events import Emitted, Round, Token
+from specviz.tokens import TextDecoder, visible
+from specviz.trace import Trace
+
+_LOST = "\ufffd"
+
+
+class Piece(NamedTuple):
+    """Safe text of a token: ``kind`` is a verdict, an origin or "prompt"; ``ghost``: drafted, and not in the text.
+
+    ``round`` is 0 for the prompt; ``row`` counts the drafted tokens of the round, k standing for its last token. The
+    text is empty where a later token completes the character.
+    """
+
+    text: str
+    kind: str
+    round: int = 0
+    row: int = 0
+    ghost: bool = False
+
+
+def pieces(trace: Trace) -> list[Piece]:
+    """Prompt and rounds in reading order; dropped drafts stand before the token that took their place."""
+    special = frozenset(trace.header.config.get("special_ids") or ())
+    decoder = TextDecoder()
+
+    def text(token: Token | Emitted) -> str:
+        return decoder.feed(token.bytes) or ("" if token.bytes or token.id not in special else f"[{token.id}]")
+
+    prompt = trace.header.prompt
+    told = [Piece(text(token), "prompt") for token in prompt.tokens]
+    if not told and prompt.text:
+        told = [Piece(decoder.feed(prompt.text.encode("utf-8", "replace")), "prompt")]
+    for round in trace.rounds:
+        emitted = [
+            Piece(text(token), token.origin, round.index, row if token.origin == "accepted" else round.k)
+            for row, token in enumerate(round.emitted)
+        ]
+        kept = min(round.n_accepted, len(emitted))
+        told += [*emitted[:kept], *_ghosts(round), *emitted[kept:]]
+    rest = decoder.finish()
+    last = next((i for i in reversed(range(len(told))) if not told[i].ghost), None)
+    if rest and last is not None:
+        told[last] = told[last]._replace(text=told[last].text + rest)
+    return told
+
+
+def _ghosts(round: Round) -> list[Piece]:
+    decoder = TextDecoder(keep="")
+    ghosts: list[Piece] = []
+    for row, drafted in enumerate(round.drafted[round.n_accepted :], start=round.n_accepted):
+        text = decoder.feed(drafted.bytes)
+        if not text or _LOST in text:
+            decoder, text = TextDecoder(keep=""), visible(drafted.bytes)
+        ghosts.append(Piece(text, drafted.verdict, round.index, row, True))
+    return ghosts

@@ -1,0 +1,80 @@
+"""`specviz themes`: what --theme can name, the files behind the names, and what is wrong with the others."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specviz.cli.console import show
+from specviz.tokens import safe_terminal_text
+
+if TYPE_CHECKING:
+    from specviz.ui.theme_files import BadTheme, ThemeFile
+    from specviz.ui.themes import Themes
+
+
+def themes(as_json: bool) -> int:
+    """Print all themes and all bad files, as lines or as one JSON object."""
+    from specviz.ui.theme_contrast import hard_to_read
+    from specviz.ui.themes import DEFAULT, load_themes, user_folder
+
+    found, folder = load_themes(), user_folder()
+    if as_json:
+        show(json.dumps({"folder": str(folder), "default": DEFAULT, **_object(found)}, allow_nan=False))
+        return 0
+    _show_table(found, DEFAULT)
+    show(f"\nYour own go into {_path(folder)}{'' if folder.is_dir() else ' (to be made)'}:")
+    show("copy one of the files above there, and give it a name of its own.")
+    for name, theme in found.named.items():
+        if said := hard_to_read(theme):
+            show(f"\nIn {name}:")
+            for sentence in said:
+                show(f"  {sentence}")
+    for bad in found.bad:
+        show(f"\n{safe_terminal_text(bad.name)} is left out: {_path(bad.path)}")
+        for problem in bad.problems:
+            show(f"  {safe_terminal_text(str(problem))}")
+    return 0
+
+
+def _show_table(found: "Themes", default: str) -> None:
+    """One theme a line, however long its path, so that it can be copied."""
+    rows = [("theme", "ground", "from", "file")]
+    for name, theme in found.named.items():
+        label = f"{name} (default)" if name == default else name
+        rows.append((label, _ground(theme), "specviz" if theme.shipped else "you", _path(theme.path)))
+    sizes = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for *cells, path in rows:
+        show("  ".join([*(cell.ljust(size) for cell, size in zip(cells, sizes, strict=True)), path]))
+
+
+def _path(path: Path) -> str:
+    return safe_terminal_text(str(path))
+
+
+def _ground(theme: "ThemeFile") -> str:
+    shade = "dark" if theme.dark else "light"
+    return f"{shade}, 16 colours" if theme.ansi else shade
+
+
+def _object(found: "Themes") -> dict[str, object]:
+    from specviz.ui.theme_contrast import hard_to_read
+
+    return {
+        "themes": [
+            {
+                "name": theme.name,
+                "dark": theme.dark,
+                "ansi": theme.ansi,
+                "shipped": theme.shipped,
+                "file": str(theme.path),
+                "hard_to_read": list(hard_to_read(theme)),
+            }
+            for theme in found.named.values()
+        ],
+        "bad": [_bad(theme) for theme in found.bad],
+    }
+
+
+def _bad(theme: "BadTheme") -> dict[str, object]:
+    problems = [{"line": each.line, "key": each.key or None, "wrong": each.wrong} for each in theme.problems]
+    return {"name": theme.name, "file": str(theme.path), "problems": problems}

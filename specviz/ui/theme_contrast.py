@@ -1,0 +1,51 @@
+"""Whether the texts of a theme can be read on its grounds."""
+
+from math import floor
+
+from textual.color import Color
+from textual.constants import DIM_FACTOR
+
+from specviz.ui.theme_files import PLOTS, TOKENS, ThemeFile
+
+LEAST = 3.0
+"""The contrast below which a text is told to be hard to read: what WCAG 2 asks of large text."""
+GROUNDS = ("background", "surface", "panel")
+TEXTS = ("foreground", "secondary", "accent", "warning", "error", "success")
+DIM = ("tokens.untested", "tokens.ignored", "tokens.prompt")
+
+
+def hard_to_read(theme: ThemeFile) -> tuple[str, ...]:
+    """A sentence a colour whose contrast on a ground it is written on is below LEAST. Of the terminal's own colours
+    nothing is known."""
+    sentences = []
+    grounds = {name: Color.parse(getattr(theme, name)) for name in GROUNDS}
+    for key, color in _texts(theme).items():
+        low = []
+        for name, ground in grounds.items():
+            if color.ansi is not None or ground.ansi is not None:
+                continue
+            ratio = contrast(ground.blend(color, DIM_FACTOR) if key in DIM else color, ground)
+            if ratio < LEAST:
+                low.append(f"{name} ({floor(ratio * 100) / 100:.2f}:1)")
+        if low:
+            dim = ", drawn dim," if key in DIM else ""
+            sentences.append(f"{key}{dim} is hard to read on {', '.join(low)}")
+    return tuple(sentences)
+
+
+def _texts(theme: ThemeFile) -> dict[str, Color]:
+    colors = {f"colors.{key}": getattr(theme, key) for key in TEXTS}
+    colors |= {f"tokens.{key}": theme.variables[f"token-{key}"] for key in TOKENS}
+    colors |= {f"plots.{key}": theme.variables[f"plot-{key}"] for key in PLOTS if key != "band"}
+    return {key: Color.parse(color) for key, color in colors.items()}
+
+
+def contrast(a: Color, b: Color) -> float:
+    """The contrast ratio of WCAG 2, (L + .05)/(L' + .05) of the relative luminances, from 1 to 21."""
+    light, dark = sorted((_luminance(a), _luminance(b)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(color: Color) -> float:
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color.normalized)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

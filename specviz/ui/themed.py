@@ -1,0 +1,64 @@
+"""An app with themes from files: it reads and registers them, and says what is wrong with them."""
+
+from collections.abc import Sequence
+
+from textual.app import App
+from textual.filter import DimFilter, LineFilter, Monochrome, NoColor
+
+from specviz.ui import themes
+from specviz.ui.colourless import Colourless
+from specviz.ui.literal import literal, literal_lines
+from specviz.ui.theme_files import BadTheme
+from specviz.ui.themes import Themes
+
+READING_TIME = 15
+"""Seconds that what is wrong with theme files stays on screen."""
+
+
+class Themed(App[None]):
+    """``use_theme`` puts the first theme on, before there is a picture; ``tell_bad_themes`` needs one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.themes = Themes({}, ())
+        self._unknown_theme: str | None = None
+        self._told: Sequence[BadTheme] = ()
+        self._filters: list[LineFilter] = self._filters_that_know_the_terminals_colors()
+
+    def _filters_that_know_the_terminals_colors(self) -> list[LineFilter]:
+        """Of Textual's filters those for NO_COLOR and dim text cannot: one blacks them out, the other fails. Text is
+        dimmed without it."""
+        kept = [each for each in self._filters if not isinstance(each, (DimFilter, Monochrome, NoColor))]
+        return [*kept, Colourless()] if self.no_color else kept
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return dict(themes.variable_defaults())
+
+    def use_theme(self, wanted: str | None) -> None:
+        """Read the themes and put one on; the default where there is none of that name."""
+        named = self.read_themes().named
+        self._unknown_theme = None if wanted in (None, *named) else wanted
+        self.theme = wanted if wanted is not None and wanted in named else themes.DEFAULT
+
+    def read_themes(self) -> Themes:
+        """Read the files anew. The theme in use changes with its file; it stays where its file has gone."""
+        known = self.themes.named
+        self.themes = themes.load_themes()
+        for name in known.keys() - self.themes.named.keys() - {self.theme}:
+            self.unregister_theme(name)
+        for theme in self.themes.named.values():
+            self.register_theme(theme)
+        if self.theme in known and known[self.theme] != self.current_theme:
+            self.mutate_reactive(App.theme)
+        return self.themes
+
+    def tell_bad_themes(self) -> None:
+        """One notification about all bad files, once for as long as they stay as they are."""
+        if self.themes.bad and self.themes.bad != self._told:
+            words = literal_lines(themes.complaint(self.themes.bad))
+            self.notify(words, title="Themes left out", severity="error", timeout=READING_TIME, markup=False)
+        self._told = self.themes.bad
+        if self._unknown_theme is not None:
+            words = literal(f'No theme "{self._unknown_theme}": using "{self.theme}". `specviz themes` lists them.')
+            self.notify(words, severity="error", markup=False)
+            self._unknown_theme = None

@@ -1,0 +1,111 @@
+"""The text so far for a large screen: nothing but text, the tokens just taken standing out until the next round."""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from specviz.events import Prompt, Round
+from specviz.rounds import Rounds
+from specviz.ui.glyphs import COMPONENTS, Glyphs, component, component_css, glyphs
+from specviz.ui.phases import Reveal
+from specviz.ui.widgets.flow import Flow, Span
+from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.story import Story
+
+_AIRY = 8
+"""Lines of height from which on every other one stays empty."""
+_BOLD = Style(bold=True)
+
+
+class PlainStory(Story):
+    """A story without marks and ghosts: what was emitted, and that alone."""
+
+    def __init__(
+        self,
+        prompt: Prompt,
+        special_ids: frozenset[int],
+        glyphs: Glyphs,
+        width: int,
+        rounds: Rounds | None = None,
+    ) -> None:
+        super().__init__(prompt, special_ids, glyphs, width, rounds)
+        self._newline = ""
+
+    def _ghosts(self, round: Round, accepted: int, reveal: Reveal | None) -> None:
+        pass
+
+    def _marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
+        flow.add(text, like)
+
+
+class CalmText(Painted):
+    """The last lines of the text as of one round."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "calm--text", "calm--prompt"}
+    DEFAULT_CSS = (
+        component_css("CalmText")
+        + """
+    CalmText { height: 1fr; max-width: 120; }
+    CalmText > .calm--text { color: $foreground; }
+    CalmText > .calm--prompt { color: $secondary; }
+    """
+    )
+
+    def __init__(self, *, id: str | None = None, ascii: bool = False) -> None:
+        super().__init__(id=id)
+        self._glyphs = glyphs(ascii)
+        self._story = PlainStory(Prompt("", ()), frozenset(), self._glyphs, 1)
+        self._taken = 0
+        self._fresh = False
+
+    def start(self, prompt: Prompt, special_ids: frozenset[int] = frozenset(), rounds: Rounds | None = None) -> None:
+        """Begin a run: forget what was shown, show the prompt. ``rounds``: where the run's rounds are kept; without it
+        they are kept here."""
+        self._story = PlainStory(prompt, special_ids, self._glyphs, self._story.width, rounds)
+        self._taken = 0
+        self.refresh()
+
+    def append(self, rounds: Iterable[Round]) -> None:
+        """Add rounds to the text; `show` brings them to the screen."""
+        for round in rounds:
+            self._story.append(round)
+
+    def finish(self) -> None:
+        """No more rounds come."""
+        self._story.finish()
+        self._story.look(self._taken, None)
+        self.refresh()
+
+    def show(self, taken: int, *, fresh: bool) -> None:
+        """Show the text with ``taken`` rounds, the last of them standing out if it is ``fresh``."""
+        if (taken, fresh) != (self._story.shown, self._fresh):
+            self._taken, self._fresh = taken, fresh
+            self._story.look(taken, None)
+            self.refresh()
+
+    def on_resize(self) -> None:
+        if self.content_size.width != self._story.width:
+            self._story.wrap(max(1, self.content_size.width))
+            self._story.look(self._taken, None)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        height, base = self.content_size.height, self.rich_style
+        step = 2 if height >= _AIRY else 1
+        room = (height + step - 1) // step
+        line, between = divmod(y, step)
+        spans = () if between else self._story.line(max(0, self._story.count - room) + line)
+        return Strip([Segment(span.text, base + self._style(span)) for span in spans]).adjust_cell_length(
+            self.content_size.width, base
+        )
+
+    def _style(self, span: Span) -> Style:
+        if span.kind == "prompt":
+            return self.painted("calm--prompt")
+        if self._fresh and span.round == self._story.shown:
+            return self.painted(component(span.kind)) + _BOLD
+        return self.painted("calm--text")

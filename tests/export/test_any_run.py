@@ -1,0 +1,35 @@
+"""Whatever a trace may hold can be exported."""
+
+import csv
+import io
+from xml.etree import ElementTree
+
+from hypothesis import given, settings
+
+from specviz.cli.export.cast import to_cast
+from specviz.cli.export.html import to_html
+from specviz.cli.export.markdown import to_markdown
+from specviz.cli.export.palette import palettes
+from specviz.cli.export.recording import Recording
+from specviz.cli.export.svg import to_svg
+from specviz.cli.export.table import COLUMNS, to_csv
+from specviz.events import Header, Round
+from specviz.trace import Trace
+from specviz.ui.themes import load_themes
+from tests.export.runs import unsafe
+from tests.recordings import headers, rounds
+
+PALETTES = palettes(None, load_themes())
+
+
+@given(headers, rounds())
+@settings(max_examples=30, deadline=None)
+def test_every_format_takes_it_and_nothing_unsafe_comes_out(header: Header, round: Round) -> None:
+    run = Recording(Trace(header, None, (round,), None))
+    table = to_csv(run.trace)
+    picture = to_svg(run, PALETTES.dark)
+    for text in (to_html(run, PALETTES), to_markdown(run), table, picture):
+        assert unsafe(text, keep="\n\t\u200d") == set()
+    ElementTree.fromstring(picture)
+    assert [len(row) for row in csv.reader(io.StringIO(table, newline=""))] == [len(COLUMNS)] * (round.k + 1)
+    assert to_cast(run, PALETTES.dark).isascii()
