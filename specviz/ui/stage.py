@@ -89,7 +89,7 @@ class Stage(Vertical):
             return
         if told_run != run_id:
             told, finished = 0, False
-            self._text.start(header.prompt, frozenset(header.config.get("special_ids", ())))
+            self._text.start(header.prompt, header.special_ids)
         self._text.append(timeline.rounds[told:])
         if timeline.end is not None and not finished:
             self._text.finish()

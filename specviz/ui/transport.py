@@ -139,11 +139,14 @@ class Transport:
         if self.live:
             self.session.pause()
 
+    def _hold(self) -> None:
+        if self.mode != "paused":
+            self.pause()
+
     def forward(self) -> None:
         """One round on: the next recorded one, or at the newest exactly one more sample."""
         self._unfolding = False
-        if self.mode != "paused":
-            self.pause()
+        self._hold()
         if not self.timeline.at_end:
             self.timeline.show(self.timeline.shown + 1)
             return
@@ -155,8 +158,7 @@ class Transport:
     def seek(self, index: int, row: int | None = None) -> None:
         """Show a recorded round; what runs is paused first."""
         self._unfolding = False
-        if self.mode != "paused":
-            self.pause()
+        self._hold()
         self.timeline.show(index, row)
 
     def step_phase(self, step: int) -> None:
@@ -169,8 +171,7 @@ class Transport:
         if self.mode == "running" and timeline.at_end:
             self.pause()
             return
-        if self.mode != "paused":
-            self.pause()
+        self._hold()
         at, count = timeline.phase
         if 0 <= at + step < count:
             timeline.show_phase(timeline.shown, at + step)

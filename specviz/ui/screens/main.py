@@ -121,7 +121,7 @@ class MainScreen(PanelActions):
         if not self.has_class("-inspecting"):
             return
         header, round, row = self.timeline.header, self.timeline.round, self.timeline.row
-        special_ids = frozenset(header.config.get("special_ids") or ()) if header else frozenset()
+        special_ids = header.special_ids if header else frozenset[int]()
         if round is None:
             self.inspector.show(None, 0, prompt=header.prompt if header else None, special_ids=special_ids)
             return
@@ -145,7 +145,7 @@ class MainScreen(PanelActions):
         if self._run_id != self.transport.run_id:
             self._run_id = self.transport.run_id
             self._appended, self._finished = 0, False
-            self.text.start(timeline.header.prompt, frozenset(timeline.header.config.get("special_ids") or ()))
+            self.text.start(timeline.header.prompt, timeline.header.special_ids)
         for round in timeline.rounds[self._appended :]:
             self.text.append(round)
         self._appended = timeline.total
@@ -177,7 +177,7 @@ class MainScreen(PanelActions):
 
     def _tell(self) -> None:
         """Notices once each; what is permanent stays in the banner; a failure opens its panel."""
-        notes = (self.timeline.header.config.get("notes") or ()) if self.timeline.header else ()
+        notes = self.timeline.header.notes if self.timeline.header else ()
         said = [notice.message for notice in self.timeline.notices if not notice.permanent]
         for message in (*said, *notes):
             if message not in self._told:
