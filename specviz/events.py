@@ -173,6 +173,16 @@ class Header:
     end_ids: tuple[int, ...]
     prompt: Prompt
 
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """Ids that stand for no text, as far as ``config`` names them."""
+        return frozenset(self.config.get("special_ids") or ())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about the pair, as far as ``config`` holds any."""
+        return tuple(self.config.get("notes") or ())
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:

@@ -2,6 +2,7 @@
 give it up for more acceptance, and mistakes that are made in practice. numpy, float64, pure.
 """
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from specviz.rules import Ids, Probs, accept_probs, draws, residual, tempered
 Flags = NDArray[np.bool_]
 
 
-class Rule:
+class Rule(ABC):
     """One way to test drafted tokens, at a position with target p [V] and draft q [V].
 
     ``keeps``: what comes out is distributed as p, in theory. ``words``: what it does. ``free``: how many tokens at the
@@ -24,9 +25,9 @@ class Rule:
     words: ClassVar[str]
     free: ClassVar[int] = 0
 
+    @abstractmethod
     def chances(self, p: Probs, q: Probs) -> Probs:
         """The chance [V] that a drafted x is accepted."""
-        raise NotImplementedError
 
     def correction(self, p: Probs, q: Probs) -> Probs:
         """The distribution [V] of what stands in for a rejected token, whichever it was."""

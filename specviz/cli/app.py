@@ -90,6 +90,7 @@ def replay(traces: Sequence[str], display: AppOptions) -> int:
     require_terminal(f"specviz stats {' '.join(traces)}")
     source = TraceSource(*traces, bare=True)
     source.open(lambda _event: None)
+    gc.freeze()  # what was recorded stays: no later collection need look at its million objects
     at = LAST_ROUND if display.at is None and display.paused and not display.present else display.at
     paths = tuple(map(Path, traces))
     display = replace(

@@ -92,6 +92,18 @@ class Speculation:
             if round_.stop is not None:
                 return
 
+    def rehearse(self, settings: Settings) -> None:
+        """Do what makes a round, and take it back: the text, both caches and the uniforms of every round stay.
+
+        For models whose way back is exact to the position.
+        """
+        drafter = self.drafter
+        k, _ = self.draft_length(settings.k)
+        uniforms = Uniforms(self._seed, 0, k)  # rounds count from 1
+        proposal = drafter.propose(self.ids, k, settings, uniforms, lambda: False) if k else None
+        laps = Laps(self.target.device)
+        decide(self.target, self.ids, proposal, settings, uniforms, laps, self.vocabulary, inspect=self._inspect)
+
     def draft_length(self, k: int) -> tuple[int, PlainReason | None]:
         """K_r, and why it is 0 if it is: a round adds up to K_r + 1 tokens, so one token of budget needs no draft."""
         limits: list[tuple[int, PlainReason]] = [

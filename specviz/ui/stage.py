@@ -89,8 +89,7 @@ class Stage(Vertical):
             return
         if told_run != run_id:
             told, finished = 0, False
-            special_ids = frozenset(header.config.get("special_ids") or ())
-            self._text.start(header.prompt, special_ids, timeline.rounds)
+            self._text.start(header.prompt, header.special_ids, timeline.rounds)
         self._text.append(timeline.rounds.scan(told))
         if timeline.end is not None and not finished:
             self._text.finish()

@@ -5,6 +5,7 @@ A martingale under any dependence: standard normal if, and only if, the decoder 
 
 import math
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 
 import pytest
@@ -15,20 +16,25 @@ from specviz.events import Round, Settings
 
 OPENINGS = ("", "It was late. ", "Then he said: ", "One day ", "In the end ")
 """Before a prepared prompt: many short texts are quicker than few long ones."""
+SETTINGS = Settings()
 TESTED = 2_000
 Test = tuple[int, bool, float]
 """(position from 1, accepted, the exact chance of acceptance)."""
 
 
+@cache
+def bundled_pair() -> LiveSource:
+    source = LiveSource(RunOptions(PairOptions(), SETTINGS, max_new_tokens=220, calibrate=0, inspect=False))
+    source.open(lambda _event: None)
+    return source
+
+
 def gathered(seed: int) -> list[Test]:
     """At least ``TESTED`` tests of runs under one seed."""
-    options = RunOptions(PairOptions(), Settings(), max_new_tokens=220, calibrate=0, inspect=False)
-    source = LiveSource(options)
-    source.open(lambda _event: None)
     tests: list[Test] = []
     for opening, (_, prompt) in product(OPENINGS, PREPARED_PROMPTS):
-        request = RunRequest(opening + prompt, seed, options.settings)
-        for event in source.run(request, lambda: options.settings, lambda: False):
+        request = RunRequest(opening + prompt, seed, SETTINGS)
+        for event in bundled_pair().run(request, lambda: SETTINGS, lambda: False):
             if isinstance(event, Round):
                 tests += _tests(event)
             if len(tests) >= TESTED:

@@ -3,22 +3,25 @@
 import json
 import queue
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from scipy.stats import kstest
 
 from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.decoder import live
 from specviz.decoder.live import LiveSource
+from specviz.decoder.speculative import Speculation
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import Calibration, End, Event, Round, Settings
+from specviz.events import Calibration, End, Event, Round, Settings, Timing
 from specviz.session import Session
 from tests.decoder.models import Shelf
 from tests.decoder.running import Played, opened, play, setting
 
 PROMPT = "w3 w5"
 SETTINGS = setting(4)
+NO_TIMES = Timing(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def folders(shelf: Shelf) -> tuple[str, str]:
@@ -70,6 +73,26 @@ def stepped(source: LiveSource, seed: int) -> Played:
             seen.append(event)
     session.close()
     return Played(seen)
+
+
+def test_a_rehearsal_leaves_no_trace(shelf: Shelf) -> None:
+    """Behind a rest the models are woken by rounds that are taken back: the run is the same to the last bit."""
+    target, draft = folders(shelf)
+    pair = opened(target, draft, max_new_tokens=40)
+    run = play(pair, PROMPT, SETTINGS, seed=7)
+    rehearse, rehearsed = Speculation.rehearse, []
+
+    def counted(self: Speculation, settings: Settings) -> None:
+        rehearsed.append(settings)
+        rehearse(self, settings)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Speculation, "rehearse", counted)
+        patch.setattr(live, "RESTED", -1.0)
+        patch.setattr(live, "WAKING", 0.03)
+        again = play(pair, PROMPT, SETTINGS, seed=7)
+    assert rehearsed
+    assert [replace(r, timing=NO_TIMES) for r in again.rounds] == [replace(r, timing=NO_TIMES) for r in run.rounds]
 
 
 def test_c32_the_same_seed_gives_the_same_run_free_or_stepped(shelf: Shelf) -> None:

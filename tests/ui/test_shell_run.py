@@ -418,3 +418,14 @@ async def test_without_colour_the_signs_are_there(monkeypatch: pytest.MonkeyPatc
             if segment.style and segment.style.color
         }
         assert all(color.red == color.green == color.blue for color in colors)
+
+
+@pytest.mark.parametrize("present", [False, True])
+async def test_a_header_without_special_ids_and_notes_is_shown(present: bool) -> None:
+    script = Script(header=make_header(config={"special_ids": None, "notes": None}))
+    app = make_app(script, present=present)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        await sampled(pilot, app, 1) if not present else await hit(pilot, "pagedown")
+        assert app.timeline.failed is None
+        assert app.return_code is None

@@ -1,6 +1,5 @@
 """Phases, breakpoints, finding and the inspector by their keys, on a scripted source and on a recorded run."""
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -159,7 +158,7 @@ async def test_a_jump_to_a_rejection_shows_its_round_whole() -> None:
 
 
 async def test_conditions_changed_while_rounds_are_under_way_leave_screen_and_worker_agreed() -> None:
-    script = Script(n_rounds=400, work=lambda _stopped: time.sleep(0.001))
+    script = Script(n_rounds=100_000)
     app = make_app(script)
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot, app)

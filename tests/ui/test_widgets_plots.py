@@ -64,7 +64,7 @@ def test_any_series_draws_in_any_size(ascii: bool) -> None:
             for values in SERIES:
                 plot.show(series_of(values), NO_RATES, shown=len(values))
                 for size in ((1, 1), (5, 3), (12, 4), (40, 10), (200, 50)):
-                    strips = plot._draw(*size)
+                    strips = plot.drawn(*size)
                     assert len(strips) <= size[1]
                     assert all(strip.cell_length == size[0] for strip in strips)
 

@@ -25,7 +25,7 @@ class Piece(NamedTuple):
 
 def pieces(trace: Trace) -> list[Piece]:
     """Prompt and rounds in reading order; dropped drafts stand before the token that took their place."""
-    special = frozenset(trace.header.config.get("special_ids") or ())
+    special = trace.header.special_ids
     decoder = TextDecoder()
 
     def text(token: Token | Emitted) -> str:

@@ -46,7 +46,7 @@ class Recording:
 
     @property
     def special_ids(self) -> Collection[int]:
-        return frozenset(self.trace.header.config.get("special_ids") or ())
+        return self.trace.header.special_ids
 
     @property
     def title(self) -> str:

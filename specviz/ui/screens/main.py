@@ -123,7 +123,7 @@ class MainScreen(PanelActions):
         if not self.has_class("-inspecting"):
             return
         header, round, row = self.timeline.header, self.timeline.round, self.timeline.row
-        special_ids = frozenset(header.config.get("special_ids") or ()) if header else frozenset()
+        special_ids = header.special_ids if header else frozenset[int]()
         if round is None:
             self.inspector.show(None, 0, prompt=header.prompt if header else None, special_ids=special_ids)
             return
@@ -147,8 +147,7 @@ class MainScreen(PanelActions):
         if self._run_id != self.transport.run_id:
             self._run_id = self.transport.run_id
             self._finished = False
-            special_ids = frozenset(timeline.header.config.get("special_ids") or ())
-            self.text.start(timeline.header.prompt, special_ids, timeline.rounds)
+            self.text.start(timeline.header.prompt, timeline.header.special_ids, timeline.rounds)
         for round in timeline.take_new():
             self.text.append(round)
         if timeline.end is not None and not self._finished:
@@ -179,7 +178,7 @@ class MainScreen(PanelActions):
 
     def _tell(self) -> None:
         """Notices once each; what is permanent stays in the banner; a failure opens its panel."""
-        notes = (self.timeline.header.config.get("notes") or ()) if self.timeline.header else ()
+        notes = self.timeline.header.notes if self.timeline.header else ()
         said = [notice.message for notice in self.timeline.notices if not notice.permanent]
         for message in (*said, *notes):
             if message not in self._told:

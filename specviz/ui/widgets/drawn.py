@@ -20,14 +20,15 @@ class Drawn(Bordered):
     ALLOW_SELECT = False
     PREFIX: ClassVar[str]
 
-    def __init__(self, *, id: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
+        super().__init__(id=id, classes=classes)
         self._glyphs = glyphs(ascii)
         self._strips: list[Strip] | None = None
         self._drawn_size = (0, 0)
         self.set_class(ascii, "-ascii")
 
     def lines(self, width: int, height: int) -> list[list[Part]]:
+        """What stands in ``width`` x ``height`` cells."""
         raise NotImplementedError
 
     def redraw(self) -> None:
@@ -39,15 +40,19 @@ class Drawn(Bordered):
         self._strips = None
 
     def render_line(self, y: int) -> Strip:
-        width, height = size = self.content_size.width, self.content_size.height
+        size = self.content_size.width, self.content_size.height
         if self._strips is None or self._drawn_size != size:
-            base = self.rich_style
-            self._strips = [
-                strip_of([(text, self._style(name)) for text, name in parts], width, base)
-                for parts in self.lines(width, height)
-            ]
+            self._strips = self.drawn(*size)
             self._drawn_size = size
-        return self._strips[y] if y < len(self._strips) else Strip.blank(width, self.rich_style)
+        return self._strips[y] if y < len(self._strips) else Strip.blank(size[0], self.rich_style)
+
+    def drawn(self, width: int, height: int) -> list[Strip]:
+        """``lines`` in the styles of the theme, each exactly ``width`` cells."""
+        base = self.rich_style
+        return [
+            strip_of([(text, self._style(name)) for text, name in parts], width, base)
+            for parts in self.lines(width, height)
+        ]
 
     def _style(self, name: str) -> Style:
         return Style.null() if name == "text" else self.painted(f"{self.PREFIX}--{name}")

@@ -3,15 +3,10 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.style import Style
-from textual.strip import Strip
-
 from specviz.stats import LiveRates, Series
-from specviz.ui.glyphs import glyphs
-from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, defined
 from specviz.ui.widgets.drawing import Part
-from specviz.ui.widgets.strips import strip_of
+from specviz.ui.widgets.drawn import Drawn
 
 LEAST_ROUNDS = 10
 """Rounds the x axis has room for from the start."""
@@ -22,21 +17,17 @@ _LEAST_CANVAS = (4, 2)
 _LEAST_ROWS_FOR_KEY = 7
 
 
-class RoundsPlot(Bordered):
-    """A chart over rounds, drawn only when what it shows, its size or the theme has changed."""
+class RoundsPlot(Drawn):
+    """A chart over rounds. Subclasses say what is drawn, by which numbers it is titled, and what stands in for it."""
 
-    ALLOW_SELECT = False
+    PREFIX = "plot"
     PLACEHOLDER: ClassVar[str]
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id, classes=classes)
-        self._glyphs = glyphs(ascii)
+        super().__init__(id=id, classes=classes, ascii=ascii)
         self._series: Series | None = None
         self._rates: LiveRates | None = None
         self._shown = 0
-        self._strips: list[Strip] | None = None
-        self._drawn_size = (0, 0)
-        self.set_class(ascii, "-ascii")
 
     def show(self, series: Series, rates: LiveRates, *, shown: int) -> None:
         """Show the values up to round ``shown``; the title names the numbers of ``rates``."""
@@ -46,36 +37,16 @@ class RoundsPlot(Bordered):
             self._rates = rates
             return
         self._series, self._rates, self._shown = series, rates, shown
-        self._strips = None
-        self.refresh()
+        self.redraw()
 
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._strips = None
-
-    def render_line(self, y: int) -> Strip:
-        size = self.content_size.width, self.content_size.height
-        if self._strips is None or self._drawn_size != size:
-            self._strips = self._draw(*size)
-            self._drawn_size = size
-        return self._strips[y] if y < len(self._strips) else Strip.blank(size[0], self.rich_style)
-
-    def _draw(self, width: int, height: int) -> list[Strip]:
-        base = self.rich_style
+    def lines(self, width: int, height: int) -> list[list[Part]]:
         key = self._key() if height >= _LEAST_ROWS_FOR_KEY else []
         columns, rows = width - self._label_width() - 1, height - AXIS_ROWS - bool(key)
         if not self._drawable():
-            lines: list[list[Part]] = [[(self.PLACEHOLDER, "axis")]]
-        elif columns < _LEAST_CANVAS[0] or rows < _LEAST_CANVAS[1]:
-            lines = [[(self._small(), "axis")]]
-        else:
-            lines = self._chart(columns, rows)
-            if key:
-                lines.append(key)
-        return [strip_of([(text, self._style(name)) for text, name in parts], width, base) for parts in lines]
-
-    def _style(self, name: str) -> Style:
-        return self.painted(f"plot--{name}")
+            return [[(self.PLACEHOLDER, "axis")]]
+        if columns < _LEAST_CANVAS[0] or rows < _LEAST_CANVAS[1]:
+            return [[(self._small(), "axis")]]
+        return [*self._chart(columns, rows), *([key] if key else [])]
 
     def _upto(self, values: Sequence[float | None]) -> Sequence[float | None]:
         return values[: self._shown]
