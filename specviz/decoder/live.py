@@ -28,6 +28,7 @@ from specviz.decoder.families import slow_path
 from specviz.decoder.hub import Locator, Places, fetch, refuse_without_room
 from specviz.decoder.loading import leave_a_core, load_weights, quiet_libraries, reported
 from specviz.decoder.models import CausalModel
+from specviz.decoder.packing import is_packed, pack
 from specviz.decoder.pair import PairFacts, read_pair, refuse_unless_forced
 from specviz.decoder.prompts import Read, read_prompt
 from specviz.decoder.reading import ModelFacts
@@ -226,6 +227,7 @@ class LiveSource:
             "dtype": numbers(pair.target.model),
             "draft_device": where(pair.second.model) if pair.second else None,
             "draft_dtype": numbers(pair.second.model) if pair.second else None,
+            "packed": [model.role for model in pair.models if is_packed(model.model)],
             "threads": torch.get_num_threads(),
             "attention": str(getattr(pair.target.model.config, "_attn_implementation", "unknown")),
             "versions": {
@@ -251,7 +253,9 @@ def load_pair(facts: PairFacts, options: PairOptions, emit: Emit) -> tuple[Causa
     def weights(of: ModelFacts, placement: Placement) -> PreTrainedModel:
         fetch(*of.to_fetch, of.role, emit)
         with reported(of.role, emit):
-            return load_weights(of, placement)
+            model = load_weights(of, placement)
+        pack(model)
+        return model
 
     def causal(model: PreTrainedModel, of: ModelFacts) -> CausalModel:
         return CausalModel(model, role=of.role, name=of.name, vocab_size=facts.vocab_size, context=of.context)
