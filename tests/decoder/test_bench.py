@@ -47,7 +47,7 @@ def test_plain_decoding_is_the_model_alone(pair: tuple[str, str]) -> None:
         alone = play(opened(model, max_new_tokens=20), PROMPTS[prompt][1], setting(k=0), seed=seed)
         assert ids(measured.rounds) == alone.ids
         assert len(measured.rounds) == 20
-        assert all(round_.timing.draft_ms < round_.timing.verify_ms for round_ in measured.rounds)
+        assert {(round_.k, round_.plain_reason) for round_ in measured.rounds} == {(0, "k_zero")}
         assert measured.calibration is None
 
 

@@ -7,6 +7,7 @@ from transformers import PreTrainedModel
 
 from specviz.decoder import packing
 from specviz.decoder.packing import PackedLinear, is_packed, pack
+from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, random
 from tests.decoder.running import opened, play, setting
 
@@ -47,6 +48,8 @@ def test_a_bias_is_added_and_a_tied_matrix_still_embeds() -> None:
 
 @torch.no_grad()
 def test_large_models_and_other_numbers_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    recurrent = random_of(FAMILIES["Jamba"])
+    assert not pack(recurrent) and kinds(recurrent) == {nn.Linear}
     double = llama().double()
     assert not pack(double) and not is_packed(double)
     model = llama()
