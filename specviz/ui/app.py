@@ -71,7 +71,7 @@ class SpecvizApp(Themed):
 
     def __init__(self, source: Source, options: AppOptions) -> None:
         self.options = options
-        self.timeline = Timeline(follow=options.live, store=self._store)
+        self.timeline = Timeline(follow=options.live, store=self._store, ascii=options.ascii)
         self.inbox = Inbox(options.record, self._wake)
         self.session = Session(source, self.inbox.deliver, self._halts)
         self.transport = Transport(

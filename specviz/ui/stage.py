@@ -47,7 +47,7 @@ class Stage(Vertical):
         self._figures = StatusLine(id="stage-figures", ascii=ascii)
         self._banner = Banner()
         self._before = Caption("")
-        self._told: tuple[int, int, bool] = (0, 0, False)
+        self._told: tuple[int, bool] = (0, False)
 
     def compose(self) -> ComposeResult:
         yield self._title
@@ -83,17 +83,15 @@ class Stage(Vertical):
 
     def _take_run(self, run_id: int) -> None:
         timeline = self._timeline
-        header = timeline.header
-        told_run, told, finished = self._told
-        if header is None:
+        told_run, finished = self._told
+        if timeline.telling is None:
             return
         if told_run != run_id:
-            told, finished = 0, False
-            self._text.start(header.prompt, header.special_ids, timeline.rounds)
-        self._text.append(timeline.rounds.scan(told))
+            finished = False
+            self._text.start(timeline.telling)
         if timeline.end is not None and not finished:
             self._text.finish()
-        self._told = run_id, timeline.total, timeline.end is not None
+        self._told = run_id, timeline.end is not None
 
     def _reserve(self, places: int) -> None:
         width, height = self.screen.size

@@ -9,6 +9,7 @@ from specviz.rounds import Rounds
 from specviz.stats import LiveRates, RunStats, Series
 from specviz.ui.phases import Reveal, focus, phases, stage
 from specviz.ui.widgets.sentences import default_row
+from specviz.ui.widgets.telling import Telling
 
 MAX_TEMPERATURE = 5.0
 
@@ -26,8 +27,9 @@ class Timeline:
     rounds of a run are kept in, when its header comes.
     """
 
-    def __init__(self, *, follow: bool = True, store: Callable[[], Rounds] = Rounds) -> None:
+    def __init__(self, *, follow: bool = True, store: Callable[[], Rounds] = Rounds, ascii: bool = False) -> None:
         self.follow = follow
+        self._ascii = ascii
         self._store = store
         self.progress: Progress | None = None
         self.notices: list[Notice] = []
@@ -45,7 +47,7 @@ class Timeline:
         self.rounds = Rounds()
         self.drafts = DraftedTable()
         self.counts: list[int] = []
-        self._new: list[Round] = []
+        self.telling: Telling | None = None
         self.end: End | None = None
         self.failed: Failed | None = None
         self.stats = RunStats()
@@ -64,6 +66,7 @@ class Timeline:
             case Header():
                 self.header = event
                 self.rounds = self._store()
+                self.telling = Telling(event.prompt, event.special_ids, self.rounds, ascii=self._ascii)
                 self.stats.add(event)
             case Ready():
                 self.ready = True
@@ -72,6 +75,8 @@ class Timeline:
             case End():
                 self.end = event
                 self.stats.add(event)
+                if self.telling:
+                    self.telling.finish()
             case Failed():
                 self.failed = event
 
@@ -85,15 +90,11 @@ class Timeline:
         self.rounds.append(round)
         self.drafts.add(round)
         self.counts.append(len(round.emitted))
-        self._new.append(round)
+        if self.telling:
+            self.telling.append(round)
         self.max_k = max(self.max_k, round.k, round.settings.k)
         if follows:
             self.show(self.total)
-
-    def take_new(self) -> list[Round]:
-        """The rounds that came since this was last asked."""
-        new, self._new = self._new, []
-        return new
 
     @property
     def total(self) -> int:

@@ -18,6 +18,7 @@ from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
 from specviz.ui.widgets.positions import PositionsPanel
 from specviz.ui.widgets.round_panel import RoundPanel
 from specviz.ui.widgets.round_strip import RoundStrip
+from specviz.ui.widgets.telling import Telling
 from specviz.ui.widgets.text_panel import TextPanel
 from tests.ui.builders import make_calibration, make_header, make_run
 
@@ -85,10 +86,12 @@ class Gallery(App[None]):
         for event in events:
             self.stats.add(event)
         text = self.query_one(TextPanel)
-        text.start(header.prompt, frozenset(header.config["special_ids"]))
+        telling = Telling(header.prompt, header.special_ids, ascii=self._ascii)
+        text.start(telling)
         for round in rounds:
-            text.append(round)
+            telling.append(round)
         if end:
+            telling.finish()
             text.finish(end)
 
     def show(self, shown: int, row: int | None = None) -> None:

@@ -12,6 +12,7 @@ from specviz.ui.phases import Reveal, explain_phase
 from specviz.ui.widgets.copied import Copied, copied
 from specviz.ui.widgets.sentences import explain, title
 from specviz.ui.widgets.story import Story
+from specviz.ui.widgets.telling import Telling
 from specviz.ui.widgets.text_panel import TextPanel
 from tests.ui.builders import make_drafted, make_round, make_token
 from tests.ui.gallery import Gallery, in_gallery
@@ -37,9 +38,9 @@ def second_round() -> Round:
 
 
 def story() -> Story:
-    made = Story(PROMPT, frozenset(), UNICODE, 60)
+    made = Story(Telling(PROMPT), UNICODE, 60)
     for round_ in (first_round(), second_round(), make_round(3, 10, "✓")):
-        made.append(round_)
+        made.telling.append(round_)
     return made
 
 
@@ -89,9 +90,9 @@ def test_nothing_without_such_a_detail_or_a_round_or_a_place() -> None:
     assert made.source(0) == {}
     made.look(0, None)
     assert made.source(0) == {}
-    far = Story(PROMPT, frozenset(), UNICODE, 60)
-    far.append(make_round(1, 6, drafted=[copy(" c", "accepted", 2000)]))
-    far.append(make_round(2, 8, drafted=[copy(" c", "accepted", 7, source="corpus")]))
+    far = Story(Telling(PROMPT), UNICODE, 60)
+    far.telling.append(make_round(1, 6, drafted=[copy(" c", "accepted", 2000)]))
+    far.telling.append(make_round(2, 8, drafted=[copy(" c", "accepted", 7, source="corpus")]))
     for round_ in (1, 2):
         far.look(round_, 0)
         assert far.source(0) == {}
@@ -111,8 +112,9 @@ def marked(panel: TextPanel) -> dict[str, str]:
 def test_it_is_marked_in_the_text_while_its_draft_is_chosen() -> None:
     async def scenario(app: Gallery, pilot: Pilot[None]) -> None:
         panel = app.query_one(TextPanel)
-        panel.start(PROMPT)
-        panel.append(first_round())
+        telling = Telling(PROMPT)
+        panel.start(telling)
+        telling.append(first_round())
         panel.show(1, 2)
         await pilot.pause()
         plain = marked(panel)

@@ -8,10 +8,10 @@ import pytest
 from specviz import breakpoints, replay
 from specviz.breakpoints import Watch, parse_breakpoint
 from specviz.config import RunRequest
-from specviz.events import End, Event, Header, Progress, Ready, Settings
+from specviz.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
-from specviz.rounds import Rounds
+from specviz.rounds import RoundLines, Rounds
 from specviz.trace import bared, read
 from specviz.ui.app import SpecvizApp
 from specviz.ui.glyphs import UNICODE
@@ -21,8 +21,9 @@ from specviz.ui.status import loading, run_fields
 from specviz.ui.timeline import Timeline
 from specviz.ui.transport import Transport
 from specviz.ui.view import run_view
-from specviz.ui.widgets import pages, story
+from specviz.ui.widgets import pages, telling
 from specviz.ui.widgets.story import Story
+from specviz.ui.widgets.telling import Telling
 from specviz.ui.widgets.text_panel import TextPanel
 from tests.ui.builders import make_header, make_run
 from tests.ui.conftest import hit, mode, options, until
@@ -34,13 +35,13 @@ RUN = make_run(400, 4, 3)
 
 @pytest.fixture
 def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(story, "PAGE", 40)
+    monkeypatch.setattr(telling, "PAGE", 40)
 
 
 def told(upto: int = len(RUN), width: int = 40) -> Story:
-    made = Story(make_header("Once").prompt, frozenset(), UNICODE, width)
+    made = Story(Telling(make_header("Once").prompt), UNICODE, width)
     for round in RUN[:upto]:
-        made.append(round)
+        made.telling.append(round)
     made.look(upto, None)
     return made
 
@@ -54,29 +55,29 @@ def words(made: Story) -> str:
 
 def test_a_text_in_pages_is_the_text(short_pages: None, monkeypatch: pytest.MonkeyPatch) -> None:
     made = told()
-    for page in range(len(made._pages)):
+    for page in range(len(made.telling.pages)):
         made._layout.settle(page, page)
     made.look(400, None)
-    monkeypatch.setattr(story, "PAGE", 10**6)
+    monkeypatch.setattr(telling, "PAGE", 10**6)
     whole = told()
-    assert len(made._pages) > 15 and len(whole._pages) == 1
+    assert len(made.telling.pages) > 15 and len(whole.telling.pages) == 1
     assert words(made) == words(whole)
     ended_early = made.count - whole.count
-    assert 0 <= ended_early <= len(made._pages)
+    assert 0 <= ended_early <= len(made.telling.pages)
 
 
 def test_pages_begin_with_a_marked_word_or_behind_a_line_break(short_pages: None) -> None:
     made = told()
-    for page in made._pages[1:]:
+    for page in made.telling.pages[1:]:
         first, before = RUN[page.first], RUN[page.first - 1]
         text = b"".join(token.bytes for token in before.emitted)
-        long = made._pages[made._pages.index(page) - 1].tokens >= 80
+        long = made.telling.pages[made.telling.pages.index(page) - 1].tokens >= 80
         assert long or text.endswith(b"\n") or (not first.n_accepted and first.emitted[0].bytes.startswith(b" "))
 
 
 def test_only_the_pages_looked_at_are_laid_out(short_pages: None) -> None:
     made = told()
-    last = len(made._pages) - 1
+    last = len(made.telling.pages) - 1
     assert sorted(made._layout._laid) == [0, last - 1, last], "the prompt's, that of the round shown, the one before"
     made.look(3, None)
     assert sorted(made._layout._laid)[0] == 0
@@ -251,10 +252,18 @@ async def test_long_and_short_recordings_stand_behind_the_digits(
             assert (app.timeline.progress is None) == (path is short)
 
 
-async def test_a_long_recording_is_presented_and_its_rounds_are_not_kept_for_the_screen_behind(
+async def test_a_long_recording_is_presented_without_its_rounds_being_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+    read_back: list[int] = []
+    read_one = RoundLines.round
+
+    def read_and_tell(lines: RoundLines, place: int, *, bare: bool = False) -> Round:
+        read_back.append(place)
+        return read_one(lines, place, bare=bare)
+
+    monkeypatch.setattr(RoundLines, "round", read_and_tell)
     path = tmp_path / "run.jsonl"
     record(path)
     source = TraceSource(path, bare=True)
@@ -265,7 +274,6 @@ async def test_a_long_recording_is_presented_and_its_rounds_are_not_kept_for_the
     app.animation_level = "none"
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.timeline.over)
-        await until(pilot, lambda: not app.timeline._new)
         assert app.timeline.shown == 0 and app.presentation is not None
         await hit(pilot, "pagedown")
         await until(pilot, lambda: app.timeline.shown == 1)
@@ -273,7 +281,12 @@ async def test_a_long_recording_is_presented_and_its_rounds_are_not_kept_for_the
         await until(pilot, lambda: app.presentation is None)
         app.main.seek(400)
         await pilot.pause()
-        assert [len(each.pieces) for each in app.main.text._story._told] == [len(each.emitted) for each in RUN]
+        assert [len(each.pieces) for each in app.main.text._story.telling.told] == [len(each.emitted) for each in RUN]
+        read_back.clear()
+        await hit(pilot, "z")
+        await until(pilot, lambda: app.presentation is not None)
+        await pilot.pause()
+        assert set(read_back) <= {398, 399}
 
 
 async def test_a_line_that_is_none_ends_the_reading_with_its_number(

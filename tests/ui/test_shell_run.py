@@ -255,9 +255,8 @@ async def test_a_run_that_cannot_be_recorded_goes_on_under_a_notice() -> None:
     app = make_app(Script(n_rounds=3), record=lambda: Kept(Path("x.jsonl"), full=True), paused=False)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.timeline.end is not None)
-        await pilot.pause()
+        await until(pilot, lambda: "no longer recorded" in on_screen(app))
         assert app.timeline.total == 3
-        assert "no longer recorded" in on_screen(app)
         assert "No space left on device [/]" in on_screen(app)
 
 

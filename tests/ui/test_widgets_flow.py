@@ -9,6 +9,7 @@ from specviz.ui.glyphs import UNICODE
 from specviz.ui.phases import WAITING, Reveal, phases
 from specviz.ui.widgets.flow import Flow, Span, nearest
 from specviz.ui.widgets.story import Story
+from specviz.ui.widgets.telling import Telling
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run, make_token
 
 LIKE = Span("", 0, "accepted", 1, 0)
@@ -24,9 +25,9 @@ def text_of(story: Story) -> list[str]:
 
 
 def story(*rounds: object, prompt: str = "Once", width: int = 60, special: tuple[int, ...] = ()) -> Story:
-    made = Story(make_header(prompt).prompt, frozenset(special), UNICODE, width)
+    made = Story(Telling(make_header(prompt).prompt, frozenset(special)), UNICODE, width)
     for round in rounds:
-        made.append(round)  # type: ignore[arg-type]
+        made.telling.append(round)  # type: ignore[arg-type]
     return made
 
 
@@ -146,8 +147,8 @@ def test_a_width_come_back_to_is_laid_out_as_if_it_had_never_changed() -> None:
     told = story(*rounds[:10], width=40)
     for width, upto in ((24, 15), (40, 20), (31, 25), (40, 30), (24, 30)):
         told.wrap(width)
-        for round in rounds[len(told.rounds) : upto]:
-            told.append(round)
+        for round in rounds[len(told.telling.told) : upto]:
+            told.telling.append(round)
         told.look(upto, None)
         fresh = story(*rounds[:upto], width=width)
         fresh.look(upto, None)
@@ -202,7 +203,7 @@ def test_a_cut_tail_gives_one_replacement_sign_at_the_very_end_only() -> None:
     told = story(make_round(1, verdicts="", last="😀".encode()[:2]), prompt="a")
     told.look(1, None)
     assert text_of(told) == ["a="]
-    told.finish()
+    told.telling.finish()
     told.look(1, None)
     assert text_of(told) == ["a=\ufffd"]
 
@@ -216,8 +217,8 @@ def test_a_token_without_cells_shows_its_bytes_under_the_cursor() -> None:
 def test_special_tokens_are_told_from_text() -> None:
     token = make_token("<|end|>", 7)
     emitted = [make_emitted("<|end|>", "plain", token_id=7)]
-    made = Story(Prompt("", (make_token("", 1), token)), frozenset({1, 7}), UNICODE, 60)
-    made.append(make_round(1, drafted=[], emitted=emitted))
+    made = Story(Telling(Prompt("", (make_token("", 1), token)), frozenset({1, 7})), UNICODE, 60)
+    made.telling.append(make_round(1, drafted=[], emitted=emitted))
     made.look(1, None)
     assert text_of(made) == ["[1]<|end|>=<|end|>"]
     assert [span.role for span in made.line(0)] == ["special", "special", "mark", "special"]

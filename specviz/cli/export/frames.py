@@ -14,6 +14,7 @@ from specviz.ui.widgets import flow
 from specviz.ui.widgets.numbers import fixed, prob, ratio, told_apart
 from specviz.ui.widgets.sentences import default_row, explain, greedy, last_token, title
 from specviz.ui.widgets.story import Story
+from specviz.ui.widgets.telling import Telling
 
 MIN_COLUMNS, MIN_ROWS = 60, 18
 _DRAFTING = 0.35
@@ -41,7 +42,7 @@ def frames(run: Recording, columns: int, rows: int) -> Iterator[Frame]:
     for round in run.trace.rounds:
         if round.k:
             yield film.frame(_DRAFTING, round.index - 1, round, drafting=True)
-        film.story.append(round)
+        film.story.telling.append(round)
         yield film.frame(1.0 - _DRAFTING if round.k else 1.0, round.index, round, drafting=False)
     yield film.ending()
 
@@ -52,7 +53,8 @@ class _Film:
         self._columns = columns
         self._rows = rows
         self._table = max(1, min(run.depth + 1, rows - _FIXED - _LEAST_TEXT))
-        self.story = Story(run.trace.header.prompt, frozenset(run.special_ids), UNICODE, columns - 2)
+        telling = Telling(run.trace.header.prompt, frozenset(run.special_ids))
+        self.story = Story(telling, UNICODE, columns - 2)
 
     def frame(self, share: float, shown: int, round: Round | None, *, drafting: bool) -> Frame:
         self.story.look(shown, None)

@@ -140,16 +140,14 @@ class MainScreen(PanelActions):
         return self._held_back[1]
 
     def take_run(self) -> None:
-        """Begin a new text where a new run began, and add the rounds that came."""
+        """Begin a new text where a new run began, and end it where it did."""
         timeline = self.timeline
-        if timeline.header is None:
+        if timeline.telling is None:
             return
         if self._run_id != self.transport.run_id:
             self._run_id = self.transport.run_id
             self._finished = False
-            self.text.start(timeline.header.prompt, timeline.header.special_ids, timeline.rounds)
-        for round in timeline.take_new():
-            self.text.append(round)
+            self.text.start(timeline.telling)
         if timeline.end is not None and not self._finished:
             self._finished = True
             self.text.finish(timeline.end)

@@ -1,19 +1,18 @@
 """The text so far for a large screen: nothing but text, the tokens just taken standing out until the next round."""
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from specviz.events import Prompt, Round
-from specviz.rounds import Rounds
+from specviz.events import Round
 from specviz.ui.glyphs import COMPONENTS, Glyphs, component, component_css, glyphs
 from specviz.ui.phases import Reveal
 from specviz.ui.widgets.flow import Flow, Span
 from specviz.ui.widgets.painted import Painted
 from specviz.ui.widgets.story import Story
+from specviz.ui.widgets.telling import NOTHING_TOLD, Telling
 
 _AIRY = 8
 """Lines of height from which on every other one stays empty."""
@@ -23,15 +22,8 @@ _BOLD = Style(bold=True)
 class PlainStory(Story):
     """A story without marks and ghosts: what was emitted, and that alone."""
 
-    def __init__(
-        self,
-        prompt: Prompt,
-        special_ids: frozenset[int],
-        glyphs: Glyphs,
-        width: int,
-        rounds: Rounds | None = None,
-    ) -> None:
-        super().__init__(prompt, special_ids, glyphs, width, rounds)
+    def __init__(self, telling: Telling, glyphs: Glyphs, width: int) -> None:
+        super().__init__(telling, glyphs, width)
         self._newline = ""
 
     def _ghosts(self, round: Round, accepted: int, reveal: Reveal | None) -> None:
@@ -58,25 +50,18 @@ class CalmText(Painted):
     def __init__(self, *, id: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id)
         self._glyphs = glyphs(ascii)
-        self._story = PlainStory(Prompt("", ()), frozenset(), self._glyphs, 1)
+        self._story = PlainStory(Telling(NOTHING_TOLD, ascii=ascii), self._glyphs, 1)
         self._taken = 0
         self._fresh = False
 
-    def start(self, prompt: Prompt, special_ids: frozenset[int] = frozenset(), rounds: Rounds | None = None) -> None:
-        """Begin a run: forget what was shown, show the prompt. ``rounds``: where the run's rounds are kept; without it
-        they are kept here."""
-        self._story = PlainStory(prompt, special_ids, self._glyphs, self._story.width, rounds)
+    def start(self, telling: Telling) -> None:
+        """Begin a run: forget what was shown, show the prompt. What is told later, `show` brings to the screen."""
+        self._story = PlainStory(telling, self._glyphs, self._story.width)
         self._taken = 0
         self.refresh()
 
-    def append(self, rounds: Iterable[Round]) -> None:
-        """Add rounds to the text; `show` brings them to the screen."""
-        for round in rounds:
-            self._story.append(round)
-
     def finish(self) -> None:
-        """No more rounds come."""
-        self._story.finish()
+        """The run is over, and told to its end."""
         self._story.look(self._taken, None)
         self.refresh()
 

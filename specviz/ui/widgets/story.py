@@ -1,19 +1,17 @@
 """The text of a run as wrapped lines: what was emitted, and the round being looked at with its ghosts."""
 
-from array import array
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from specviz.events import Emitted, Origin, Prompt, Round, Token
-from specviz.rounds import Rounds
+from specviz.events import Emitted, Round
 from specviz.tokens import TextDecoder, visible
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Reveal, mark_of, stage
 from specviz.ui.widgets.copied import copied
 from specviz.ui.widgets.flow import Flow, Line, Span
-from specviz.ui.widgets.pages import PAGE, LaidOut, Layout, Page
+from specviz.ui.widgets.pages import LaidOut, Layout, Page
+from specviz.ui.widgets.telling import Telling, Told
 
 _LOST = "\ufffd"
 _LAYOUTS = 2
@@ -24,52 +22,18 @@ Part = Literal["copied", "matched"]
 NOTHING: Mapping[tuple[int, int], Part] = MappingProxyType({})
 
 
-class _Told(NamedTuple):
-    """What a round put into the text: its pieces, K_r, the origin of its last token ("": it is cut), which of its
-    tokens are special, and the beginning of a character that it leaves open."""
-
-    pieces: tuple[str, ...]
-    k: int
-    last: Origin | Literal[""]
-    special: tuple[int, ...]
-    pending: bytes
-
-    def kind(self, at: int) -> str:
-        return self.last if self.last and at == len(self.pieces) - 1 else "accepted"
-
-
 class Story:
-    """Prompt and rounds laid out page by page; a round is then looked at by laying out that round alone.
+    """A telling laid out page by page; a round is then looked at by laying out that round alone.
 
-    A mark stands for a token's leading space, or before a token that has none. Emitted text is decoded as one
-    stream, so a character split over tokens appears with the token that completes it. Of a round its text is kept;
-    ``rounds`` is where the round itself is had again, the story's own where none is given.
+    A mark stands for a token's leading space, or before a token that has none.
     """
 
-    def __init__(
-        self,
-        prompt: Prompt,
-        special_ids: frozenset[int],
-        glyphs: Glyphs,
-        width: int,
-        rounds: Rounds | None = None,
-    ) -> None:
-        self._prompt = prompt
-        self._special_ids = special_ids
+    def __init__(self, telling: Telling, glyphs: Glyphs, width: int) -> None:
+        self.telling = telling
         self._glyphs = glyphs
-        self._decoder = TextDecoder(ascii=glyphs.ascii)
         self._newline = visible(b"\n", ascii=glyphs.ascii)
-        self._prompt_pieces = [self._decode(token) for token in prompt.tokens] or [
-            self._decoder.feed(prompt.text.encode())
-        ]
-        self._pending = self._decoder.pending
-        self._own = rounds is None
-        self.rounds = Rounds() if rounds is None else rounds
-        self._told: list[_Told] = []
-        self._starts = array("Q")
-        self._same: dict[str, str] = {}
-        self._pages = [Page(0)]
         self._layouts: dict[int, Layout] = {}
+        self._edition = telling.edition
         self.shown = self._base = 0
         self.wrap(width)
 
@@ -77,7 +41,7 @@ class Story:
         """Lay the text out for ``width`` cells, or go back to how it was laid out when they were as many."""
         width = max(1, width)
         known = width in self._layouts
-        self._layout = self._layouts.pop(width) if known else Layout(width, self._pages, self._lay)
+        self._layout = self._layouts.pop(width) if known else Layout(width, self.telling.pages, self._lay)
         self._layouts[width] = self._layout
         if len(self._layouts) > _LAYOUTS:
             del self._layouts[next(iter(self._layouts))]
@@ -87,60 +51,26 @@ class Story:
     def width(self) -> int:
         return self._layout.width
 
-    def append(self, round: Round) -> None:
-        pieces = tuple([self._same.setdefault(piece, piece) for piece in map(self._decode, round.emitted)])
-        special = tuple(at for at, token in enumerate(round.emitted) if token.id in self._special_ids)
-        last: Origin | Literal[""] = "" if round.cut else round.emitted[-1].origin
-        if self._own:
-            self.rounds.append(round)
-        self._turn_page(round.n_accepted, pieces)
-        self._starts.append(round.start)
-        self._told.append(_Told(pieces, round.k, last, special, self._decoder.pending))
-        page = self._pages[-1]
-        page.rounds += 1
-        page.tokens += len(pieces)
-        page.cells += sum(map(len, pieces)) + 1
-        page.breaks += sum(piece.count("\n") for piece in pieces)
-
-    def _turn_page(self, accepted: int, pieces: Sequence[str]) -> None:
-        """Begin a page where this one is long and its last line ends anyway, or a marked word can begin a line."""
-        tokens = self._pages[-1].tokens
-        if tokens < PAGE:
-            return
-        ended = self._told[-1].pieces[-1:]
-        fits = (ended and ended[0].endswith("\n")) or (not accepted and pieces and pieces[0].startswith(" "))
-        if fits or tokens >= 2 * PAGE:
-            self._pages.append(Page(len(self._told)))
-
-    def finish(self) -> None:
-        """No more tokens come: a character still incomplete is shown as lost."""
-        rest = self._decoder.finish()
-        if not rest:
-            return
-        if self._told and self._told[-1].pieces:
-            told = self._told[-1]
-            self._told[-1] = told._replace(pieces=(*told.pieces[:-1], told.pieces[-1] + rest))
-        else:
-            self._prompt_pieces[-1] += rest
-        width = self.width
-        self._layouts.clear()
-        self.wrap(width)
-
     def look(self, shown: int, row: int | None, reveal: Reveal | None = None) -> int:
         """Make the text that of round ``shown``, 0 for the prompt; with ``reveal`` that round as far as it had come.
 
         Returns the first line that may have changed.
         """
+        told = self.telling.told
+        if self._edition != self.telling.edition:
+            self._edition = self.telling.edition
+            self._layouts.clear()
+            self.wrap(self.width)
         before = self._base
-        self.shown = shown = max(0, min(shown, len(self._told)))
-        number = bisect_right(self._pages, shown - 1, key=lambda page: page.first) - 1 if shown else 0
+        self.shown = shown = max(0, min(shown, len(told)))
+        number = self.telling.page_of(shown)
         moved = self._layout.settle(number - 1, number - 1)
-        place = max(0, shown - 1 - self._pages[number].first)
+        place = max(0, shown - 1 - self.telling.pages[number].first)
         self._start = number, self._layout.page(number).places[place]
         self._base = self._layout.base(number) + self._start[1].lines
         self._tail = Flow(self.width, self._start[1])
         if shown:
-            self._tell(self.rounds[shown - 1], self._told[shown - 1], row, reveal)
+            self._tell(self.telling.rounds[shown - 1], told[shown - 1], row, reveal)
         return 0 if moved else min(before, self._base)
 
     def settle(self, top: int, bottom: int) -> int:
@@ -170,14 +100,14 @@ class Story:
 
     def source(self, row: int | None) -> Mapping[tuple[int, int], Part]:
         """The (round, row) of the tokens that drafted token ``row`` of the round looked at was copied from."""
-        if not self.shown or row is None or row >= self._told[self.shown - 1].k:
+        if not self.shown or row is None or row >= self.telling.told[self.shown - 1].k:
             return NOTHING
-        place = copied(self.rounds[self.shown - 1].drafted[row], row)
+        place = copied(self.telling.rounds[self.shown - 1].drafted[row], row)
         if place is None or place.source != "text":
             return NOTHING
         parts: dict[tuple[int, int], Part] = {}
         for position in range(place.start, place.at + 1):
-            if token := self._token_at(position):
+            if token := self.telling.token_at(position):
                 parts[token] = "copied" if position == place.at else "matched"
         return parts
 
@@ -192,39 +122,24 @@ class Story:
                 x += span.width
         return found
 
-    def _token_at(self, position: int) -> tuple[int, int] | None:
-        """The (round, row) of the token at ``position`` from the start of the prompt; None where there is none."""
-        if position < len(self._prompt.tokens):
-            return 0, position
-        index = bisect_right(self._starts, position)
-        if not index:
-            return None
-        told, at = self._told[index - 1], position - self._starts[index - 1]
-        if at >= len(told.pieces):
-            return None
-        return index, at if told.kind(at) == "accepted" else told.k
-
-    def _decode(self, token: Token | Emitted) -> str:
-        text = self._decoder.feed(token.bytes)
-        return text if text or token.bytes else f"[{token.id}]" if token.id in self._special_ids else ""
-
     def _lay(self, page: Page, laid: LaidOut) -> None:
         if not laid.places:
             if page.first == 0:
                 self._lay_prompt(laid.flow)
             laid.places.append(laid.flow.place())
         begun = page.first + len(laid.places) - 1
-        for index, told in enumerate(self._told[begun : page.first + page.rounds], start=begun + 1):
+        for index, told in enumerate(self.telling.told[begun : page.first + page.rounds], start=begun + 1):
             for at in range(len(told.pieces)):
                 self._emitted(laid.flow, index, told, at, "")
             laid.places.append(laid.flow.place())
 
     def _lay_prompt(self, flow: Flow) -> None:
-        for row, (token, piece) in enumerate(zip(self._prompt.tokens or (None,), self._prompt_pieces, strict=True)):
-            special = token is not None and token.id in self._special_ids
+        tokens = self.telling.prompt.tokens or (None,)
+        for row, (token, piece) in enumerate(zip(tokens, self.telling.prompt_pieces, strict=True)):
+            special = token is not None and token.id in self.telling.special_ids
             flow.add(piece, Span("", 0, "prompt", 0, row, "special" if special else "text"))
 
-    def _tell(self, round: Round, told: _Told, cursor: int | None, reveal: Reveal | None) -> None:
+    def _tell(self, round: Round, told: Told, cursor: int | None, reveal: Reveal | None) -> None:
         """The round looked at: accepted tokens, ghosts, the last token."""
         known = round.n_accepted if reveal is None or reveal.last else reveal.decided
         accepted = min(known, round.n_accepted, len(round.emitted))
@@ -234,7 +149,7 @@ class Story:
         if not round.cut and (reveal is None or reveal.last):
             self._pointed(round, told, round.n_accepted, cursor)
 
-    def _pointed(self, round: Round, told: _Told, at: int, cursor: int | None) -> None:
+    def _pointed(self, round: Round, told: Told, at: int, cursor: int | None) -> None:
         """A token of the round looked at; without a cell to put the cursor on, its bytes stand for it."""
         if not told.pieces[at] and cursor == (at if told.kind(at) == "accepted" else round.k):
             shown = visible(round.emitted[at].bytes, ascii=self._glyphs.ascii)
@@ -261,10 +176,9 @@ class Story:
 
     def _text_before(self, accepted: Sequence[Emitted]) -> bytes:
         """The end of the text up to and with ``accepted``, as far as it may hold the beginning of a character."""
-        pending = self._told[self.shown - 2].pending if self.shown > 1 else self._pending
-        return pending + b"".join(token.bytes for token in accepted)
+        return self.telling.pending_before(self.shown) + b"".join(token.bytes for token in accepted)
 
-    def _emitted(self, flow: Flow, index: int, told: _Told, at: int, newline: str) -> None:
+    def _emitted(self, flow: Flow, index: int, told: Told, at: int, newline: str) -> None:
         kind = told.kind(at)
         role = "special" if at in told.special else "text"
         if kind == "accepted":

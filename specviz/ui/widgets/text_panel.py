@@ -10,14 +10,14 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from specviz.events import End, Prompt, Round
-from specviz.rounds import Rounds
+from specviz.events import End
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
 from specviz.ui.phases import WAITING, Reveal, partial
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.flow import Span, nearest
 from specviz.ui.widgets.sentences import ending
 from specviz.ui.widgets.story import NOTHING, Story
+from specviz.ui.widgets.telling import NOTHING_TOLD, Telling
 
 _PLAIN = Style(strike=False, underline=False, italic=False)
 _CURSOR = Style(reverse=True, bold=True)
@@ -57,7 +57,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, classes=classes)
         self._glyphs = glyphs(ascii)
-        self._story = Story(Prompt("", ()), frozenset(), self._glyphs, 1)
+        self._story = Story(Telling(NOTHING_TOLD, ascii=ascii), self._glyphs, 1)
         self._row: int | None = None
         self._reveal: Reveal | None = None
         self._end: End | None = None
@@ -69,25 +69,18 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         self.set_class(ascii, "-ascii")
         self.entitle("Text")
 
-    def start(self, prompt: Prompt, special_ids: frozenset[int] = frozenset(), rounds: Rounds | None = None) -> None:
-        """Begin a run: forget what was shown, show the prompt. ``rounds``: where the run's rounds are kept; without it
-        they are kept here."""
+    def start(self, telling: Telling) -> None:
+        """Begin a run: forget what was shown, show the prompt. What is told later, `show` brings to the screen."""
         self._end = None
         self._row = self._reveal = None
         self._source = NOTHING
-        self._story = Story(prompt, special_ids, self._glyphs, self._width, rounds)
+        self._story = Story(telling, self._glyphs, self._width)
         self._update(0, following=True)
 
-    def append(self, round: Round) -> None:
-        """Add a round to the text; `show` brings it to the screen."""
-        self._story.append(round)
-
     def finish(self, end: End) -> None:
-        """No more rounds come."""
+        """The run is over, and told to its end."""
         self._end = end
-        shown = self._story.shown
-        self._story.finish()
-        self.show(shown, self._row, self._reveal)
+        self.show(self._story.shown, self._row, self._reveal)
 
     def show(self, shown: int, row: int | None = None, reveal: Reveal | None = None) -> None:
         """Show the text as of round ``shown`` (0: the prompt), the cursor on ``row`` of that round.
@@ -152,7 +145,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         before, count = self.virtual_size.height, story.count
         if count != before:
             self._set_scrolled_height(count)
-        at_end = self._end is not None and self._reveal is None and story.shown == len(story.rounds)
+        at_end = self._end is not None and self._reveal is None and story.shown == len(story.telling.told)
         self.entitle("Text", ending(self._end, self._glyphs) if self._end and at_end else "")
         if following:
             self._bring_into_view()

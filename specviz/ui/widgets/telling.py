@@ -1,0 +1,123 @@
+"""The text of a run, token by token as it came: what every panel of text is laid out from."""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from specviz.events import Emitted, Origin, Prompt, Round, Token
+from specviz.rounds import Rounds
+from specviz.tokens import TextDecoder
+from specviz.ui.widgets.pages import PAGE, Page
+
+
+class Told(NamedTuple):
+    """What a round put into the text: its pieces, K_r, the origin of its last token ("": it is cut), which of its
+    tokens are special, and the beginning of a character that it leaves open."""
+
+    pieces: tuple[str, ...]
+    k: int
+    last: Origin | Literal[""]
+    special: tuple[int, ...]
+    pending: bytes
+
+    def kind(self, at: int) -> str:
+        return self.last if self.last and at == len(self.pieces) - 1 else "accepted"
+
+
+class Telling:
+    """Prompt and rounds as pieces of text, in pages.
+
+    Emitted text is decoded as one stream, so a character split over tokens appears with the token that completes it.
+    Of a round its text is kept; ``rounds`` is where the round itself is had again. ``edition`` counts how often what
+    was told already has changed.
+    """
+
+    def __init__(
+        self,
+        prompt: Prompt,
+        special_ids: frozenset[int] = frozenset(),
+        rounds: Rounds | None = None,
+        *,
+        ascii: bool = False,
+    ) -> None:
+        """Without ``rounds`` they are kept here."""
+        self.prompt = prompt
+        self.special_ids = special_ids
+        self._decoder = TextDecoder(ascii=ascii)
+        self.prompt_pieces = [self._decode(token) for token in prompt.tokens] or [
+            self._decoder.feed(prompt.text.encode())
+        ]
+        self._pending = self._decoder.pending
+        self._own = rounds is None
+        self.rounds = Rounds() if rounds is None else rounds
+        self.told: list[Told] = []
+        self.pages = [Page(0)]
+        self.edition = 0
+        self._starts = array("Q")
+        self._same: dict[str, str] = {}
+
+    def append(self, round: Round) -> None:
+        pieces = tuple([self._same.setdefault(piece, piece) for piece in map(self._decode, round.emitted)])
+        special = tuple(at for at, token in enumerate(round.emitted) if token.id in self.special_ids)
+        last: Origin | Literal[""] = "" if round.cut else round.emitted[-1].origin
+        if self._own:
+            self.rounds.append(round)
+        self._turn_page(round.n_accepted, pieces)
+        self._starts.append(round.start)
+        self.told.append(Told(pieces, round.k, last, special, self._decoder.pending))
+        page = self.pages[-1]
+        page.rounds += 1
+        page.tokens += len(pieces)
+        page.cells += sum(map(len, pieces)) + 1
+        page.breaks += sum(piece.count("\n") for piece in pieces)
+
+    def finish(self) -> None:
+        """No more tokens come: a character still incomplete is shown as lost."""
+        rest = self._decoder.finish()
+        if not rest:
+            return
+        if self.told and self.told[-1].pieces:
+            told = self.told[-1]
+            self.told[-1] = told._replace(pieces=(*told.pieces[:-1], told.pieces[-1] + rest))
+        else:
+            self.prompt_pieces[-1] += rest
+        self.edition += 1
+
+    def page_of(self, round: int) -> int:
+        """The page that a round (0: the prompt) is on."""
+        return bisect_right(self.pages, round - 1, key=lambda page: page.first) - 1 if round else 0
+
+    def pending_before(self, round: int) -> bytes:
+        """The beginning of a character that the text before a round leaves open."""
+        return self.told[round - 2].pending if round > 1 else self._pending
+
+    def token_at(self, position: int) -> tuple[int, int] | None:
+        """The (round, row) of the token at ``position`` from the start of the prompt; None where there is none."""
+        if position < len(self.prompt.tokens):
+            return 0, position
+        index = bisect_right(self._starts, position)
+        if not index:
+            return None
+        told, at = self.told[index - 1], position - self._starts[index - 1]
+        if at >= len(told.pieces):
+            return None
+        return index, at if told.kind(at) == "accepted" else told.k
+
+    def _decode(self, token: Token | Emitted) -> str:
+        text = self._decoder.feed(token.bytes)
+        return text if text or token.bytes else f"[{token.id}]" if token.id in self.special_ids else ""
+
+    def _turn_page(self, accepted: int, pieces: Sequence[str]) -> None:
+        """Begin a page where this one is long and its last line ends anyway, or a marked word can begin a line."""
+        tokens = self.pages[-1].tokens
+        if tokens < PAGE:
+            return
+        ended = self.told[-1].pieces[-1:]
+        fits = (ended and ended[0].endswith("\n")) or (not accepted and pieces and pieces[0].startswith(" "))
+        if fits or tokens >= 2 * PAGE:
+            self.pages.append(Page(len(self.told)))
+
+
+NOTHING_TOLD = Prompt("", ())
+"""The prompt before there is any run."""
