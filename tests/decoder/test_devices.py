@@ -15,7 +15,7 @@ from specviz.config import PairOptions, RunOptions
 from specviz.decoder import devices, live, loading
 from specviz.decoder.devices import Placement, choose_device, choose_dtype, placements, share_out
 from specviz.decoder.live import LiveSource
-from specviz.decoder.reading import ModelFacts
+from specviz.decoder.reading import ModelFiles
 from specviz.errors import SpecvizError
 from specviz.events import Settings
 from tests.decoder.elsewhere import CPU, ONE, OTHER, Elsewhere, move
@@ -41,8 +41,8 @@ def test_c53_ids_and_probabilities_are_moved_explicitly(
     plain = play(opened(targets, drafts), "w3 w5", setting(3, 0.8, top_p=0.9))
     load = loading.load_weights
 
-    def elsewhere(facts: ModelFacts, placement: Placement) -> Any:
-        model = load(facts, replace(placement, device=CPU))
+    def elsewhere(files: ModelFiles, placement: Placement) -> Any:
+        model = load(files, replace(placement, device=CPU))
         move(model, placement.device)
         return model
 
