@@ -88,17 +88,16 @@ def pair(asked: argparse.Namespace) -> PairOptions:
 
 def start(asked: argparse.Namespace) -> None:
     dtypes = [numbers(model.model) for model in opened(asked).pair.models]
+    names = "bare loaded", "bare read", "specviz loaded", "round 1 begins", "round 1 is there"
     rows = []
     for _ in range(asked.repeats):
         loaded, read = bare_start(asked, dtypes)
         rows.append((loaded, read, *own_start(asked)))
-        names = ("bare loaded", "bare read", "specviz loaded", "round 1 begins", "round 1 is there")
         print(", ".join(f"{name} {seconds:.2f} s" for name, seconds in zip(names, rows[-1], strict=True)), flush=True)
-    for at, name in enumerate(("specviz loaded", "round 1 begins", "round 1 is there"), 2):
-        over = [
-            f"{word} {shown([row[at] / row[bare] for row in rows])}" for bare, word in enumerate(("loaded", "read"))
-        ]
-        print(f"specviz, {name}, {median(row[at] for row in rows):.2f} s, over bare: {'; '.join(over)}")
+    for at, name in enumerate(names[2:], 2):
+        over_loaded, over_read = ([row[at] / row[bare] for row in rows] for bare in (0, 1))
+        seconds = median(row[at] for row in rows)
+        print(f"{name} after {seconds:.2f} s, over bare loaded {shown(over_loaded)}, over bare read {shown(over_read)}")
 
 
 def opened(asked: argparse.Namespace) -> LiveSource:

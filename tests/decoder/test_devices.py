@@ -287,6 +287,16 @@ def test_a_quantised_checkpoint_is_neither_moved_nor_cast(
     assert devices.numbers(SimpleNamespace(dtype=torch.float16, config=facts.config)) == "float16 gptq"
 
 
+@pytest.mark.parametrize("accelerated", [True, False])
+def test_weights_go_straight_to_the_device_where_accelerate_is_there(
+    given: Callable[..., dict[str, Any]], accelerated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "is_accelerate_available", lambda: accelerated)
+    asked = given(facts_of("bfloat16", 10**9), Placement(GPU, torch.bfloat16))
+    assert asked.get("device_map") == ({"": GPU} if accelerated else None)
+    assert ("moved" in asked) is not accelerated
+
+
 def test_quantised_checkpoints_take_what_they_take_on_disk() -> None:
     facts = facts_of("bfloat16", 10**9, "awq")
     assert devices.weight_bytes(facts, torch.float32) == devices.stored_bytes(facts)
