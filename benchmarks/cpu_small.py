@@ -11,18 +11,14 @@ aside; a ratio: median of the repeats, with all of them behind it.
 
 import argparse
 import time
-from statistics import median
+
+from turns import shown, taken
 
 from specviz.config import PREPARED_PROMPTS, PairOptions, RunOptions
-from specviz.decoder.baseline import assisted, bare_ms, played
 from specviz.decoder.live import LiveSource
 from specviz.events import Settings
 
 TALE = PREPARED_PROMPTS[0][1]
-
-
-def shown(values: list[float]) -> str:
-    return f"{median(values):.3f} ({', '.join(f'{value:.2f}' for value in values)})"
 
 
 def main() -> None:
@@ -39,27 +35,11 @@ def main() -> None:
     source.open(lambda _: None)
     for temperature in (0.0, 1.0):
         settings = Settings(k=asked.k, temperature=temperature, draft_temperature=temperature)
-        played(source, TALE, 0, settings)
-        round_ms, forwards_ms, shares, against = [], [], [], []
-        for repeat in range(asked.repeats):
-            prompt, rounds, ours = played(source, TALE, repeat, settings, clock=clock)
-            bare = bare_ms(source.pair, prompt, rounds, clock=clock)
-            whole = [n for n, round_ in enumerate(rounds) if n and round_.k == asked.k]
-            round_ms.append(median((ours.seen[n][0] - ours.seen[n - 1][0]) * 1e3 for n in whole))
-            forwards_ms.append(median(bare[n] for n in whole))
-            shares.append(round_ms[-1] / forwards_ms[-1])
-            if temperature == 0:
-                theirs = assisted(source, TALE, asked.k, clock=clock)
-                if theirs.ids != ours.ids:
-                    raise SystemExit("The texts differ.")
-                mine, other = ours.pace(), theirs.pace()
-                against.append((mine.tokens / mine.ms) / (other.tokens / other.ms))
-        print(
-            f"T {temperature:g}, K {asked.k}: round {median(round_ms):.2f} ms, "
-            f"its forwards {median(forwards_ms):.2f} ms; round / forwards {shown(shares)}"
-        )
-        if against:
-            print(f"T {temperature:g}, K {asked.k}: tokens/s over transformers assisted, same text: {shown(against)}")
+        turns = taken(source, TALE, settings, asked.repeats, clock, against=temperature == 0)
+        how = f"T {temperature:g}, K {asked.k}"
+        print(f"{how}: {turns}")
+        if turns.against:
+            print(f"{how}: tokens/s over transformers assisted, same text: {shown(turns.against)}")
 
 
 if __name__ == "__main__":

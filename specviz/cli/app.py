@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from specviz.cli.console import say, show
-from specviz.cli.live import DeferredSource
+from specviz.cli.live import COLLECT, DeferredSource
 from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunRequest
 from specviz.errors import SpecvizError
 from specviz.recorder import Recorder, Unrecorded
@@ -22,8 +22,6 @@ from specviz.ui.options import LAST_ROUND, AppOptions, Recording
 SWITCH_INTERVAL = 1e-4
 """Seconds a thread may keep the interpreter from another. Every torch call gives it up and wants it back at once; with
 Python's 5 ms a screen that is being drawn would hold up each of a forward's hundreds of calls for as long."""
-COLLECT = (50_000, 20, 50)
-"""Allocations between collections: painting makes and drops small objects, and Python's 700 takes a sixth of it."""
 
 
 def keys_from_the_terminal() -> None:

@@ -1,5 +1,6 @@
 """The live source, before torch: it imports the decoder when it is opened, so that the screen comes first."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -10,6 +11,11 @@ from specviz.source import Emit, Source
 
 if TYPE_CHECKING:
     from specviz.decoder.hub import Locator
+
+
+COLLECT = (50_000, 20, 50)
+"""Allocations between collections. Python's 700 has the objects of the libraries looked through again and again while
+they are made, a fifth of the time it takes to import them; and painting makes and drops small objects."""
 
 
 def locator(pair: PairOptions, emit: Emit) -> "Locator":
@@ -29,6 +35,7 @@ class DeferredSource:
         self._source: Source | None = None
 
     def open(self, emit: Emit) -> None:
+        gc.set_threshold(*COLLECT)
         places = locator(self._options.pair, emit).both()
         emit(Progress("import"))
         from specviz.decoder.live import LiveSource

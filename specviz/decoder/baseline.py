@@ -172,8 +172,11 @@ class _Bare:
         return torch.tensor([list(ids)], device=self._model.device)
 
     def forward(self, ids: Tensor, keep: int) -> None:
-        self._model.model(input_ids=ids, cache=self._cache, use_cache=True, logits_to_keep=keep)
-        self.length += ids.shape[1]
+        """Scores of the last ``keep`` rows, which are picked: for a slice a CPU copies the whole output layer."""
+        n = ids.shape[1]
+        rows = torch.arange(n - keep, n) if keep < n and ids.device.type == "cpu" else keep
+        self._model.model(input_ids=ids, cache=self._cache, use_cache=True, logits_to_keep=rows)
+        self.length += n
 
     def crop(self, length: int) -> None:
         self._cache.crop(min(0, length - self.length))

@@ -10,7 +10,7 @@ from specviz.decoder.findings import Finding, refusal
 from specviz.decoder.pair import judge
 from specviz.decoder.places import Place
 from specviz.decoder.prompts import has_template, no_template, read_prompt
-from specviz.decoder.reading import ModelFacts, read_model
+from specviz.decoder.reading import ModelFacts, read_files, read_model
 from specviz.errors import SpecvizError
 from specviz.sizes import bytes_in_words
 
@@ -21,7 +21,7 @@ def look_over(options: RunOptions, places: Mapping[Role, Place]) -> list[Finding
     findings: list[Finding] = []
     for role, place in places.items():
         try:
-            models[role] = read_model(place, options.pair)
+            models[role] = read_model(read_files(place, options.pair))
         except SpecvizError as error:
             findings.append(refusal("model", role, error))
     findings += _files(places, models, options.pair)

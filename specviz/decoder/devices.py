@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 
 from specviz.config import PairOptions
-from specviz.decoder.reading import ModelFacts
+from specviz.decoder.reading import ModelFiles
 from specviz.errors import SpecvizError
 
 SMALL = 300_000_000
@@ -30,7 +30,7 @@ class Placement:
 
 
 def placements(
-    options: PairOptions, draft: ModelFacts | None, target: ModelFacts
+    options: PairOptions, draft: ModelFiles | None, target: ModelFiles
 ) -> tuple[Placement | None, Placement]:
     """Of the draft, if there is one, and of the target. Raises SpecvizError for a device that is not there."""
     device = choose_device(options.device)
@@ -78,7 +78,7 @@ def choose_device(asked: str, option: str = "--device") -> torch.device:
     return device
 
 
-def choose_dtype(asked: str, device: torch.device, facts: ModelFacts) -> torch.dtype | Literal["auto"]:
+def choose_dtype(asked: str, device: torch.device, facts: ModelFiles) -> torch.dtype | Literal["auto"]:
     """The dtype of a model's weights. ``auto``: the checkpoint's own on a GPU and where it is quantised; on a CPU
     float32, or bfloat16 for a bfloat16 checkpoint that is not small where the processor computes in it."""
     if asked != "auto":
@@ -113,7 +113,7 @@ def free_bytes() -> list[int]:
     return [int(torch.cuda.mem_get_info(gpu)[0]) for gpu in range(torch.cuda.device_count())]
 
 
-def weight_bytes(facts: ModelFacts, dtype: torch.dtype | Literal["auto"]) -> int:
+def weight_bytes(facts: ModelFiles, dtype: torch.dtype | Literal["auto"]) -> int:
     """What the weights take in memory: as much as on disk, but for another dtype."""
     stored = stored_dtype(facts.config)
     if stored is None or dtype == "auto" or quantisation(facts.config):
@@ -121,12 +121,12 @@ def weight_bytes(facts: ModelFacts, dtype: torch.dtype | Literal["auto"]) -> int
     return stored_bytes(facts) * dtype.itemsize // stored.itemsize
 
 
-def n_parameters(facts: ModelFacts) -> int:
+def n_parameters(facts: ModelFiles) -> int:
     """From the size of the checkpoint."""
     return stored_bytes(facts) // (stored_dtype(facts.config) or torch.float32).itemsize
 
 
-def stored_bytes(facts: ModelFacts) -> int:
+def stored_bytes(facts: ModelFiles) -> int:
     return sum(facts.source.files.get(name, 0) for name in facts.weights.files)
 
 

@@ -51,6 +51,13 @@ def describing(names: Collection[str], *, code: bool) -> list[str]:
     return [n for n in names if n.endswith(endings) and ("/" not in n or n.startswith("additional_chat_templates/"))]
 
 
+def of_tokenizer(names: Collection[str]) -> list[str]:
+    """Those of ``names`` that a tokenizer may be made from, chat templates aside; no model's weights or settings."""
+    others = {CONFIG, "generation_config.json", SAFETENSORS + INDEX, PICKLE + INDEX}
+    made_from = [name for name in sorted(names) if name.endswith(DESCRIBING) and "/" not in name]
+    return [name for name in made_from if name not in others and not name.endswith(".jinja")]
+
+
 def read_json(folder: Path, name: str) -> dict[str, Any]:
     """The object in a file, {} where there is no such file. Raises ValueError where the file holds no object."""
     try:

@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 
 from specviz import __version__
 from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.decoder.beside import Beside
 from specviz.decoder.corpus import Corpus, open_corpus
 from specviz.decoder.devices import Placement, numbers, placements, where
 from specviz.decoder.drafters import Drafter
@@ -24,14 +25,14 @@ from specviz.decoder.drafters.model import ModelDrafter, step_ms
 from specviz.decoder.drafters.ngram import NgramDrafter
 from specviz.decoder.ending import Ending
 from specviz.decoder.exits import exit_layer, no_exit, no_stack, plan_exit
-from specviz.decoder.families import slow_path
+from specviz.decoder.families import slow_path, why_refused
 from specviz.decoder.hub import Locator, Places, fetch, refuse_without_room
 from specviz.decoder.loading import leave_a_core, load_weights, quiet_libraries, reported
 from specviz.decoder.models import CausalModel
 from specviz.decoder.packing import is_packed, pack
-from specviz.decoder.pair import PairFacts, read_pair, refuse_unless_forced
+from specviz.decoder.pair import PairFacts, pair_files, refuse_unless_forced, with_tokenizers
 from specviz.decoder.prompts import Read, read_prompt
-from specviz.decoder.reading import ModelFacts
+from specviz.decoder.reading import ModelFacts, ModelFiles
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
 from specviz.errors import SpecvizError
@@ -92,25 +93,33 @@ class LiveSource:
         options = self._options.pair
         places = self._places or Locator(options, emit).both()
         emit(Progress("tokenizer"))
-        facts = read_pair(options, places)
-        forced = refuse_unless_forced(facts, options.force)
-        read_prompt(facts.target, self._options.prompts[0][1], facts.vocab_size, chat=self._options.chat)
-        drafting = self._options.drafting
-        for asked in self._exits:
-            plan_exit(facts.target, asked)
-        for note in facts.notes:
-            emit(Notice(note))
-        for refusal in forced:
-            emit(Notice(refusal, permanent=True))
-        corpus = open_corpus(drafting.ngram_corpus, facts.target.tokenizer, emit) if drafting.ngram_corpus else None
-        second, target = load_pair(facts, options, emit)
+        files = pair_files(options, places)
+        with Beside(lambda emit: load_weights_of(*files, options, emit)) as weights:
+            if all(map(may_be_read_ahead, filter(None, files))):
+                weights.begin()
+            facts = with_tokenizers(*files)
+            forced = refuse_unless_forced(facts, options.force)
+            read_prompt(facts.target, self._options.prompts[0][1], facts.vocab_size, chat=self._options.chat)
+            drafting = self._options.drafting
+            for asked in self._exits:
+                plan_exit(facts.target, asked)
+            for note in facts.notes:
+                emit(Notice(note))
+            for refusal in forced:
+                emit(Notice(refusal, permanent=True))
+            corpus = open_corpus(drafting.ngram_corpus, facts.target.tokenizer, emit) if drafting.ngram_corpus else None
+            vocabulary = facts.vocabulary()
+            draft_weights, target_weights = weights.wait(emit)
+        for model in filter(None, (draft_weights, target_weights)):
+            pack(model)
+        second, target = models_of(facts, draft_weights, target_weights)
         late = [told for model in (second, target) if model and (told := slow_note(model)) and told not in facts.notes]
         for slow in late:
             emit(Notice(slow))
         gc.freeze()  # hundreds of thousands of objects of the libraries, which no later collection need look at
         notes = *facts.notes, *late, *forced
         leave = exit_of(target, self._options)
-        self._pair = Pair(facts, facts.vocabulary(), second, target, notes, leave, corpus)
+        self._pair = Pair(facts, vocabulary, second, target, notes, leave, corpus)
 
     @property
     def pair(self) -> Pair:
@@ -244,29 +253,46 @@ class LiveSource:
         }
 
 
-def load_pair(facts: PairFacts, options: PairOptions, emit: Emit) -> tuple[CausalModel | None, CausalModel]:
-    """Draft, if there is one, and target, each where it is to run; one set of weights where both are the same model in
-    the same place."""
-    at_draft, at_target = placements(options, facts.draft, facts.target)
-    refuse_without_room([model.to_fetch for model in facts.models])
+def may_be_read_ahead(files: ModelFiles) -> bool:
+    """Whether the weights can be read while it is still found out whether the pair is one: where nothing has to be
+    brought for it, and no Python of the model's own is run."""
+    return files.is_here and not files.code and not why_refused(files.config)
 
-    def weights(of: ModelFacts, placement: Placement) -> PreTrainedModel:
+
+def load_weights_of(
+    draft: ModelFiles | None, target: ModelFiles, options: PairOptions, emit: Emit
+) -> tuple[PreTrainedModel | None, PreTrainedModel]:
+    """Draft, if there is one, and target, each where it is to run; one set of weights where both are the same model in
+    the same place.
+
+    One behind the other: transformers reads each with several threads, and builds it under settings of the whole
+    process (the default dtype, for one), which two at once would take from each other.
+    """
+    at_draft, at_target = placements(options, draft, target)
+    refuse_without_room([model.to_fetch for model in (draft, target) if model])
+
+    def weights(of: ModelFiles, placement: Placement) -> PreTrainedModel:
         fetch(*of.to_fetch, of.role, emit)
         with reported(of.role, emit):
-            model = load_weights(of, placement)
-        pack(model)
-        return model
+            return load_weights(of, placement)
+
+    if draft is None or at_draft is None:
+        return None, weights(target, at_target)
+    first = weights(draft, at_draft)
+    one, other = ((of.place, of.revision) for of in (draft, target))
+    same = one == other and at_draft == at_target
+    return first, first if same else weights(target, at_target)
+
+
+def models_of(
+    facts: PairFacts, draft: PreTrainedModel | None, target: PreTrainedModel
+) -> tuple[CausalModel | None, CausalModel]:
+    """The models with their weights, and with a cache each."""
 
     def causal(model: PreTrainedModel, of: ModelFacts) -> CausalModel:
         return CausalModel(model, role=of.role, name=of.name, vocab_size=facts.vocab_size, context=of.context)
 
-    if facts.draft is None or at_draft is None:
-        return None, causal(weights(facts.target, at_target), facts.target)
-    draft = weights(facts.draft, at_draft)
-    one, other = ((of.place, of.revision) for of in (facts.draft, facts.target))
-    same = one == other and at_draft == at_target
-    target = draft if same else weights(facts.target, at_target)
-    return causal(draft, facts.draft), causal(target, facts.target)
+    return causal(draft, facts.draft) if draft and facts.draft else None, causal(target, facts.target)
 
 
 def exit_of(target: CausalModel, options: RunOptions) -> int | None:

@@ -4,7 +4,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -14,7 +14,8 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import is_accelerate_available
 
 from specviz.decoder.devices import Placement, quantisation, weight_bytes
-from specviz.decoder.reading import ModelFacts
+from specviz.decoder.mapping import mapped_singly
+from specviz.decoder.reading import ModelFiles
 from specviz.errors import SpecvizError
 from specviz.events import Progress, Stage
 from specviz.sizes import bytes_in_words
@@ -88,48 +89,56 @@ def reported(stage: Stage, emit: Emit) -> Iterator[None]:
         hook(before)
 
 
-def load_weights(facts: ModelFacts, placement: Placement) -> PreTrainedModel:
-    """The model of ``facts`` where it is to run, ready to infer. Raises SpecvizError that names it and the cause."""
+def load_weights(files: ModelFiles, placement: Placement) -> PreTrainedModel:
+    """The model of ``files`` where it is to run, ready to infer. Raises SpecvizError that names it and the cause."""
     given: dict[str, Any] = {}
     if placement.spread is not None:
         given = {"device_map": "auto", "max_memory": dict(placement.spread)}
-    elif placement.as_stored and placement.device.type != "cpu":
+    elif placement.device.type != "cpu" and (placement.as_stored or is_accelerate_available()):
         given = {"device_map": {"": placement.device}}
     if given and not is_accelerate_available():
-        raise SpecvizError(_without_accelerate(facts, placement))
+        raise SpecvizError(_without_accelerate(files, placement))
     try:
-        model, found = AutoModelForCausalLM.from_pretrained(
-            facts.place,
-            dtype=placement.dtype,
-            trust_remote_code=facts.trusted,
-            use_safetensors=facts.weights.format == "safetensors",
-            output_loading_info=True,
-            **given,
-        )
+        with _read(placement, onto_device=bool(given)):
+            model, found = AutoModelForCausalLM.from_pretrained(
+                files.place,
+                dtype=placement.dtype,
+                trust_remote_code=files.trusted,
+                use_safetensors=files.weights.format == "safetensors",
+                output_loading_info=True,
+                **given,
+            )
         if not (given or placement.as_stored):
             model = model.to(placement.device)
         model = model.eval().requires_grad_(False)
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise SpecvizError(
-            f"The weights of --{facts.role} {facts.name} cannot be loaded ({type(error).__name__}): {reason}. "
-            f"{_way_out(facts.role, error)}"
+            f"The weights of --{files.role} {files.name} cannot be loaded ({type(error).__name__}): {reason}. "
+            f"{_way_out(files.role, error)}"
         ) from error
     if missing := sorted(found["missing_keys"]):  # transformers would go on with random ones
         raise SpecvizError(
-            f"The weights of --{facts.role} {facts.name} are incomplete: {len(missing)} are missing, "
+            f"The weights of --{files.role} {files.name} are incomplete: {len(missing)} are missing, "
             f"first {missing[0]}. Check that the folder or download is complete and holds the whole model."
         )
     return model
 
 
-def _without_accelerate(facts: ModelFacts, placement: Placement) -> str:
-    size = bytes_in_words(weight_bytes(facts, placement.dtype))
+def _read(placement: Placement, *, onto_device: bool) -> AbstractContextManager[None]:
+    """How the tensors of a file are to be read; quantised ones as transformers does it."""
+    if placement.as_stored or placement.dtype == "auto":
+        return nullcontext()
+    return mapped_singly(None if onto_device else placement.dtype)
+
+
+def _without_accelerate(files: ModelFiles, placement: Placement) -> str:
+    size = bytes_in_words(weight_bytes(files, placement.dtype))
     if placement.spread is None:
-        why = f"is quantised ({quantisation(facts.config)}) and goes onto {placement.device} by way of accelerate"
+        why = f"is quantised ({quantisation(files.config)}) and goes onto {placement.device} by way of accelerate"
     else:
         why = f"needs {size}, more than one of the {len(placement.spread)} GPUs has free"
-    return f"--{facts.role} {facts.name} {why}. Install accelerate (pip install accelerate), or choose a smaller model."
+    return f"--{files.role} {files.name} {why}. Install accelerate (pip install accelerate), or choose a smaller model."
 
 
 def _way_out(role: str, error: Exception) -> str:

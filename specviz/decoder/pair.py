@@ -3,7 +3,7 @@
 Without a draft model the same is said of the target alone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from specviz.config import PairOptions
@@ -12,8 +12,8 @@ from specviz.decoder.files import Problem
 from specviz.decoder.findings import Finding
 from specviz.decoder.hub import Locator, Places
 from specviz.decoder.models import UNLIMITED
-from specviz.decoder.reading import ModelFacts, read_model
-from specviz.decoder.vocabulary import Comparison, Vocabulary, compare, token_bytes, tokenizer_size
+from specviz.decoder.reading import ModelFacts, ModelFiles, read_files, read_model
+from specviz.decoder.vocabulary import Comparison, Vocabulary, compare, token_bytes
 from specviz.errors import SpecvizError
 from specviz.sizes import bytes_in_words
 
@@ -22,12 +22,14 @@ NO_END = "the target names no end of text: runs end at --max-new-tokens"
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
-    """Both models' facts and everything that follows from them; ``draft`` None: the target alone."""
+    """Both models' facts and everything that follows from them; ``draft`` None: the target alone. ``table``: the
+    bytes of every id of the target's tokenizer, None for one that stands for nothing."""
 
     draft: ModelFacts | None
     target: ModelFacts
     findings: tuple[Finding, ...]
     vocab_size: int
+    table: Sequence[bytes | None]
 
     @property
     def models(self) -> tuple[ModelFacts, ...]:
@@ -46,53 +48,62 @@ class PairFacts:
         return [f for f in self.findings if f.status == "refuse"]
 
     def vocabulary(self) -> Vocabulary:
-        table = token_bytes(self.target.tokenizer, self.vocab_size)
         special = frozenset(self.target.tokenizer.all_special_ids) | {
             i for i, token in self.target.tokenizer.added_tokens_decoder.items() if token.special
         }
-        bytes_of = [f"<id {i}>".encode() if data is None else data for i, data in enumerate(table)]
+        known = self.table[: self.vocab_size]
+        bytes_of = [f"<id {i}>".encode() if data is None else data for i, data in enumerate(known)]
         return Vocabulary(bytes_of, frozenset(i for i in special if i < self.vocab_size))
 
 
 def read_pair(options: PairOptions, places: Places | None = None) -> PairFacts:
     """Look a pair over, finding its models where that has not been done. Raises SpecvizError where a model cannot be
     read or is no decoder; what the pair as such lacks stands in ``findings``."""
-    places = places or Locator(options, lambda _: None).both()
-    target = read_model(places.target, options)
+    return with_tokenizers(*pair_files(options, places or Locator(options, lambda _: None).both()))
+
+
+def pair_files(options: PairOptions, places: Places) -> tuple[ModelFiles | None, ModelFiles]:
+    """What is known of the draft, if there is one, and of the target before their tokenizers. Raises SpecvizError."""
+    target = read_files(places.target, options)
     if places.draft is None:
-        return judge(None, target)
+        return None, target
     same_model = options.model("draft") == options.model("target")
-    draft = replace(target, source=places.draft) if same_model else read_model(places.draft, options)
-    return judge(draft, target)
+    return replace(target, source=places.draft) if same_model else read_files(places.draft, options), target
+
+
+def with_tokenizers(draft: ModelFiles | None, target: ModelFiles) -> PairFacts:
+    """The pair of these models. Raises SpecvizError for a tokenizer that cannot be read."""
+    whole = read_model(target)
+    return judge(read_model(draft, whole) if draft else None, whole)
 
 
 def judge(draft: ModelFacts | None, target: ModelFacts) -> PairFacts:
     """What follows from the models' facts together."""
-    size = min(target.vocab_size, tokenizer_size(target.tokenizer))
     if draft is None:
-        findings = list(_alone(target, size))
-        return PairFacts(None, target, tuple(findings), size)
+        table = token_bytes(target.tokenizer)
+        size = min(target.vocab_size, len(table))
+        return PairFacts(None, target, tuple(_alone(target, size, len(table))), size, table)
     same = compare(draft.tokenizer, target.tokenizer, target.end_ids)
-    size = min(size, draft.vocab_size)
+    size = min(draft.vocab_size, target.vocab_size, len(same.target))
     findings = [
         *_places(draft, target),
         *_architecture(draft, target),
         *_caches(draft, target),
         *_tokenizers(draft, target, same),
-        *_vocabulary(draft, target, size),
+        *_vocabulary(draft, target, size, len(same.target)),
         *_contexts(draft, target),
         *_ends(draft, target),
         *_weights(draft, target),
     ]
-    return PairFacts(draft, target, tuple(findings), size)
+    return PairFacts(draft, target, tuple(findings), size, same.target)
 
 
-def _alone(target: ModelFacts, size: int) -> Iterator[Finding]:
+def _alone(target: ModelFacts, size: int, entries: int) -> Iterator[Finding]:
     """The findings about a target without a draft model."""
     yield from _places(target)
     yield Finding("architecture", "pass", "decoder-only", ("", target.config.model_type))
     yield from _caches(target)
-    cells = "", f"{tokenizer_size(target.tokenizer)} ids"
+    cells = "", f"{entries} ids"
     yield Finding("tokenizer", "pass", "the target's own", cells)
     cells = "", str(target.vocab_size)
     if target.vocab_size == size:
@@ -151,7 +162,7 @@ def _caches(*models: ModelFacts) -> Iterator[Finding]:
 
 
 def _tokenizers(draft: ModelFacts, target: ModelFacts, same: Comparison) -> Iterator[Finding]:
-    cells = f"{tokenizer_size(draft.tokenizer)} ids", f"{tokenizer_size(target.tokenizer)} ids"
+    cells = f"{len(same.draft)} ids", f"{len(same.target)} ids"
     if same.clashing:
         n, first = len(same.clashing), same.clashing[0]
         ids = "1 id stands" if n == 1 else f"{n} ids stand"
@@ -169,7 +180,7 @@ def _tokenizers(draft: ModelFacts, target: ModelFacts, same: Comparison) -> Iter
         yield Finding("tokenizer", "pass", "every id stands for the same bytes", cells)
 
 
-def _vocabulary(draft: ModelFacts, target: ModelFacts, size: int) -> Iterator[Finding]:
+def _vocabulary(draft: ModelFacts, target: ModelFacts, size: int, entries: int) -> Iterator[Finding]:
     cells = str(draft.vocab_size), str(target.vocab_size)
     largest = max(draft.vocab_size, target.vocab_size)
     if largest == size:
@@ -177,7 +188,7 @@ def _vocabulary(draft: ModelFacts, target: ModelFacts, size: int) -> Iterator[Fi
     else:
         text = (
             f"model vocab {draft.vocab_size}/{target.vocab_size} (draft/target), "
-            f"tokenizer {tokenizer_size(target.tokenizer)}: ids from {size} on are masked in both models"
+            f"tokenizer {entries}: ids from {size} on are masked in both models"
         )
         yield Finding("vocabulary", "note", text, cells)
 

@@ -1,7 +1,8 @@
 """What configuration and tokenizer say of one model: read from its files, no weight of which is needed."""
 
+import filecmp
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import transformers
@@ -18,6 +19,7 @@ from specviz.decoder.files import (
     Problem,
     Weights,
     missing_tokenizer_file,
+    of_tokenizer,
     own_code,
     read_json,
     weights,
@@ -29,15 +31,13 @@ from specviz.errors import SpecvizError
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFacts:
-    """What the files of one model say. ``stored``: its weights, or why there are none to be read. ``code``: what it
-    brings its own Python for, and where that is; ``trusted``: it is run."""
+class ModelFiles:
+    """What the files of one model say but for its tokenizer's. ``stored``: its weights, or why there are none to be
+    read. ``code``: what it brings its own Python for, and where that is; ``trusted``: it is run."""
 
     source: Place
     revision: str | None
     config: Any
-    tokenizer: Any
-    end_ids: frozenset[int]
     stored: Weights | Problem
     code: dict[str, str]
     trusted: bool
@@ -68,6 +68,11 @@ class ModelFacts:
         return self.source, self.weights.files
 
     @property
+    def is_here(self) -> bool:
+        """Whether there are weights to be read, and none of them still to come."""
+        return isinstance(self.stored, Weights) and not self.source.lacking(self.stored.files)
+
+    @property
     def text_config(self) -> Any:
         return self.config.get_text_config(decoder=True)
 
@@ -83,23 +88,51 @@ class ModelFacts:
         return int(limit) if limit else UNLIMITED
 
 
-def read_model(place: Place, options: PairOptions) -> ModelFacts:
-    """Everything about the model but its weights. Raises SpecvizError that names the model, the reason, the way out."""
+@dataclass(frozen=True, slots=True)
+class ModelFacts(ModelFiles):
+    """What all files of one model but its weights say."""
+
+    tokenizer: Any
+    end_ids: frozenset[int]
+
+
+def read_files(place: Place, options: PairOptions) -> ModelFiles:
+    """What can be known before the tokenizer. Raises SpecvizError that names the model, the reason, the way out."""
     trust = options.trust_remote_code
     code = _understood(place, trust)
     config = _read(place, "configuration", lambda: AutoConfig.from_pretrained(place.folder, trust_remote_code=trust))
     if why := _why_not_decoder_only(config, code):
         raise place.refusal(Problem(f"cannot be used: {why}", "Bring a decoder-only language model."))
-    try:
-        tokenizer = _tokenizer(place, trust)
-    except SpecvizError:
-        if reason := why_refused(config):
-            raise SpecvizError(no_way_back(place.role, place.name, config, reason)) from None
-        raise
     _, revision = options.model(place.role)
-    ends = _end_ids(place, config, tokenizer)
-    stored = _weights(place, options.allow_pickle)
-    return ModelFacts(place, revision, config, tokenizer, ends, stored, code, trust)
+    return ModelFiles(place, revision, config, _weights(place, options.allow_pickle), code, trust)
+
+
+def read_model(files: ModelFiles, other: ModelFacts | None = None) -> ModelFacts:
+    """Everything about the model but its weights. Where its tokenizer is made from the same files as that of
+    ``other``, it is that one. Raises SpecvizError."""
+    place, config = files.source, files.config
+    if other and _same_tokenizer(files, other):
+        tokenizer = other.tokenizer
+    else:
+        try:
+            tokenizer = _tokenizer(place, files.trusted)
+        except SpecvizError:
+            if reason := why_refused(config):
+                raise SpecvizError(no_way_back(place.role, place.name, config, reason)) from None
+            raise
+    known = {field.name: getattr(files, field.name) for field in fields(ModelFiles)}
+    return ModelFacts(**known, tokenizer=tokenizer, end_ids=_end_ids(place, config, tokenizer))
+
+
+def _same_tokenizer(files: ModelFiles, other: ModelFiles) -> bool:
+    """Whether both tokenizers come of the same bytes; a chat template, of which only the target's counts, aside."""
+    if files.config.model_type != other.config.model_type or "AutoTokenizer" in {*files.code, *other.code}:
+        return False
+    names = of_tokenizer(files.source.files)
+    if names != of_tokenizer(other.source.files):
+        return False
+    _, differing, unread = filecmp.cmpfiles(files.source.folder, other.source.folder, names, shallow=False)
+    return not (differing or unread)
 
 
 def _understood(place: Place, trust: bool) -> dict[str, str]:
@@ -153,7 +186,7 @@ def _tokenizer(place: Place, trust: bool) -> Any:
     if missing and not trust:
         raise place.refusal(Problem(f"has no tokenizer ({missing} is missing)"))
     tokenizer = _read(place, "tokenizer", lambda: AutoTokenizer.from_pretrained(place.folder, trust_remote_code=trust))
-    if set(tokenizer.get_vocab().values()) <= set(tokenizer.added_tokens_decoder):
+    if len(tokenizer) <= len(tokenizer.added_tokens_decoder):
         raise place.refusal(Problem(f"has a tokenizer without a vocabulary ({missing or 'tokenizer.json'} is missing)"))
     return tokenizer
 

@@ -2,9 +2,11 @@
 
 import json
 import re
-from collections.abc import Sequence
+from codecs import charmap_encode
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 from specviz.events import Candidate, Token, Top
@@ -17,11 +19,11 @@ PLACEHOLDER = re.compile(
 
 
 @cache
-def _byte_of_char() -> dict[str, int]:
+def _byte_of_char() -> dict[int, int]:
     """The stand-ins of byte-level BPE, back to bytes: printable Latin-1 for itself, the rest from U+0100 on."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [b for b in range(0x100) if b not in set(plain)]
-    return {chr(b): b for b in plain} | {chr(0x100 + n): b for n, b in enumerate(others)}
+    return {b: b for b in plain} | {0x100 + n: b for n, b in enumerate(others)}
 
 
 def _decoder_kinds(state: Any) -> set[str]:
@@ -36,16 +38,16 @@ def _decoder_kinds(state: Any) -> set[str]:
     return kinds
 
 
-def piece_bytes(piece: str, kinds: set[str]) -> bytes:
+def piece_bytes(piece: str, kinds: Collection[str]) -> bytes:
     """The raw bytes of a vocabulary piece under the given decoders."""
     if "ByteLevel" in kinds:
-        table = _byte_of_char()
-        if all(char in table for char in piece):
-            return bytes(table[char] for char in piece)
-        return piece.encode("utf-8", "surrogatepass")
+        try:
+            return charmap_encode(piece, "strict", _byte_of_char())[0]
+        except UnicodeEncodeError:
+            return piece.encode("utf-8", "surrogatepass")
     if "ByteFallback" in kinds and (match := BYTE_PIECE.fullmatch(piece)):
         return bytes([int(match[1], 16)])
-    if kinds & {"Metaspace", "▁"}:
+    if "Metaspace" in kinds or "▁" in kinds:
         piece = piece.replace("▁", " ")
     elif "WordPiece" in kinds:
         piece = piece.removeprefix("##") if piece.startswith("##") else f" {piece}"
@@ -54,27 +56,20 @@ def piece_bytes(piece: str, kinds: set[str]) -> bytes:
     return piece.encode("utf-8", "surrogatepass")
 
 
-def token_bytes(tokenizer: Any, size: int) -> list[bytes | None]:
-    """The bytes of ids 0 … ``size`` - 1; None for an id without an entry. Added tokens stand for their own text."""
-    added = {i: token.content for i, token in tokenizer.added_tokens_decoder.items()}
+def token_bytes(tokenizer: Any) -> list[bytes | None]:
+    """The bytes of every id up to the largest the tokenizer has an entry for; None for one without an entry. Added
+    tokens stand for their own text."""
+    pieces = {i: piece for piece, i in tokenizer.get_vocab().items()}
+    added = tokenizer.added_tokens_decoder
+    ids = range(max([*pieces, *added], default=-1) + 1)
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        pieces = [tokenizer.decode([i], skip_special_tokens=False) if i < len(tokenizer) else None for i in range(size)]
-        return [None if piece is None else piece.encode() for piece in pieces]
+        return [tokenizer.decode([i], skip_special_tokens=False).encode() if i < len(tokenizer) else None for i in ids]
     kinds = _decoder_kinds(json.loads(backend.decoder.__getstate__())) if backend.decoder else set()
-    table: list[bytes | None] = []
-    for i in range(size):
-        piece = backend.id_to_token(i)
-        if i in added:
-            table.append(added[i].encode("utf-8", "surrogatepass"))
-        else:
-            table.append(None if piece is None else piece_bytes(piece, kinds))
+    table = [None if (piece := pieces.get(i)) is None else piece_bytes(piece, kinds) for i in ids]
+    for i, token in added.items():
+        table[i] = token.content.encode("utf-8", "surrogatepass")
     return table
-
-
-def tokenizer_size(tokenizer: Any) -> int:
-    """One more than the largest id the tokenizer has an entry for."""
-    return max(tokenizer.get_vocab().values(), default=-1) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +120,19 @@ def compare(draft: Any, target: Any, end_ids: frozenset[int]) -> Comparison:
     A differing id is a warning where either side has a special, added or unused placeholder token there
     (or nothing at all opposite such a token); an end id or any other differing id is a clash.
     """
-    size = max(tokenizer_size(draft), tokenizer_size(target))
-    tables = token_bytes(draft, size), token_bytes(target, size)
+    table = token_bytes(target)
+    if draft is target:
+        return Comparison((), (), table, table)
+    own = token_bytes(draft)
     extra = set(draft.added_tokens_decoder) | set(target.added_tokens_decoder)
     extra |= set(draft.all_special_ids) | set(target.all_special_ids)
     clashing: list[int] = []
     special: list[int] = []
-    for i, (left, right) in enumerate(zip(*tables, strict=True)):
+    for i, (left, right) in enumerate(zip_longest(own, table)):
         if left == right:
             continue
         soft = i in extra or any(
             side is not None and PLACEHOLDER.fullmatch(side.decode("utf-8", "replace")) for side in (left, right)
         )
         (special if soft and i not in end_ids else clashing).append(i)
-    return Comparison(tuple(clashing), tuple(special), *tables)
+    return Comparison(tuple(clashing), tuple(special), own, table)

@@ -15,7 +15,7 @@ from specviz.config import PairOptions, RunOptions
 from specviz.decoder import devices, live, loading, packing
 from specviz.decoder.devices import Placement, choose_device, choose_dtype, placements, share_out
 from specviz.decoder.live import LiveSource
-from specviz.decoder.reading import ModelFacts
+from specviz.decoder.reading import ModelFiles
 from specviz.errors import SpecvizError
 from specviz.events import Settings
 from tests.decoder.elsewhere import CPU, ONE, OTHER, Elsewhere, move
@@ -42,8 +42,8 @@ def test_c53_ids_and_probabilities_are_moved_explicitly(
     plain = play(opened(targets, drafts), "w3 w5", setting(3, 0.8, top_p=0.9))
     load = loading.load_weights
 
-    def elsewhere(facts: ModelFacts, placement: Placement) -> Any:
-        model = load(facts, replace(placement, device=CPU))
+    def elsewhere(files: ModelFiles, placement: Placement) -> Any:
+        model = load(files, replace(placement, device=CPU))
         move(model, placement.device)
         return model
 
@@ -286,6 +286,16 @@ def test_a_quantised_checkpoint_is_neither_moved_nor_cast(
     assert (asked["dtype"], "moved" in asked) == (torch.float16, False)
     assert asked.get("device_map") == ({"": device} if mapped else None)
     assert devices.numbers(SimpleNamespace(dtype=torch.float16, config=facts.config)) == "float16 gptq"
+
+
+@pytest.mark.parametrize("accelerated", [True, False])
+def test_weights_go_straight_to_the_device_where_accelerate_is_there(
+    given: Callable[..., dict[str, Any]], accelerated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "is_accelerate_available", lambda: accelerated)
+    asked = given(facts_of("bfloat16", 10**9), Placement(GPU, torch.bfloat16))
+    assert asked.get("device_map") == ({"": GPU} if accelerated else None)
+    assert ("moved" in asked) is not accelerated
 
 
 def test_quantised_checkpoints_take_what_they_take_on_disk() -> None:

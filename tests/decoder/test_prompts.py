@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 from specviz.config import PairOptions
 from specviz.decoder.hub import Locator
 from specviz.decoder.prompts import Read, read_prompt
-from specviz.decoder.reading import ModelFacts, read_model
+from specviz.decoder.reading import ModelFacts, read_files, read_model
 from specviz.errors import SpecvizError
 from tests.decoder.models import Shelf, random, save_model, text_of, words
 from tests.decoder.running import Feeds, opened, play, setting
@@ -42,7 +42,7 @@ def save(folder: Path, *, adds_start: bool = False, start: bool = True, template
 
 def facts(folder: str) -> ModelFacts:
     asked = PairOptions(folder, folder)
-    return read_model(Locator(asked, lambda _: None).find("target"), asked)
+    return read_model(read_files(Locator(asked, lambda _: None).find("target"), asked))
 
 
 def read(folder: str, prompt: str, *, chat: bool = False) -> Read:

@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 from specviz import bundled
 from specviz.decoder.inspection import TIES, TOP, top_list
-from specviz.decoder.vocabulary import Vocabulary, compare, token_bytes, tokenizer_size
+from specviz.decoder.vocabulary import Vocabulary, compare, token_bytes
 from specviz.tokens import emitted_text
 
 TEXT = (
@@ -84,7 +84,7 @@ KINDS = {"byte-level": byte_level, "metaspace": metaspace, "word-piece": word_pi
 
 
 def joined(tokenizer: Any, ids: list[int]) -> bytes:
-    table = token_bytes(tokenizer, len(tokenizer))
+    table = token_bytes(tokenizer)
     return b"".join(table[i] or b"?" for i in ids)
 
 
@@ -104,20 +104,20 @@ def test_c66_c68_bytes_of_ids_join_to_the_tokenizers_own_decode(
 def test_c66_a_character_split_over_tokens_comes_whole() -> None:
     for tokenizer in (byte_level(), metaspace()):
         ids = tokenizer("🦄", add_special_tokens=False)["input_ids"]
-        pieces = [token_bytes(tokenizer, len(tokenizer))[i] for i in ids]
+        pieces = [token_bytes(tokenizer)[i] for i in ids]
         assert b"".join(piece or b"" for piece in pieces).strip() == "🦄".encode()
         assert len([piece for piece in pieces if piece and not piece.isascii()]) > 1
-        vocabulary = Vocabulary([piece or b"" for piece in token_bytes(tokenizer, len(tokenizer))], frozenset())
+        vocabulary = Vocabulary([piece or b"" for piece in token_bytes(tokenizer)], frozenset())
         assert emitted_text([vocabulary.token(i) for i in ids], None).strip() == "🦄"
         assert emitted_text([vocabulary.token(i) for i in ids[:-1]], None).strip() == "\ufffd"
 
 
 def test_c67_byte_tokens_are_all_different() -> None:
     for tokenizer in (byte_level(), metaspace()):
-        table = token_bytes(tokenizer, len(tokenizer))
+        table = token_bytes(tokenizer)
         singles = [piece for piece in table if piece is not None and len(piece) == 1]
         assert {bytes([byte]) for byte in range(256)} == set(singles)
-    table = token_bytes(byte_level(), len(byte_level()))
+    table = token_bytes(byte_level())
     assert len(set(table)) == len(table)
 
 
@@ -129,7 +129,7 @@ def test_c67_a_tokenizer_agrees_with_itself(make: Callable[[], PreTrainedTokeniz
 
 def test_the_bundled_tokenizer_covers_every_byte_and_every_id() -> None:
     tokenizer = PreTrainedTokenizerFast.from_pretrained(bundled.folder("bundled:target"))
-    table = token_bytes(tokenizer, 4096)
+    table = token_bytes(tokenizer)
     assert None not in table
     assert {bytes([byte]) for byte in range(256)} <= set(table)
     text = "Once upon a time — “naïve” 你好 🦊\n\tdef f(x):\n"
@@ -137,17 +137,16 @@ def test_the_bundled_tokenizer_covers_every_byte_and_every_id() -> None:
 
 
 def test_ids_without_an_entry_have_no_bytes() -> None:
-    tokenizer = byte_level()
-    table = token_bytes(tokenizer, tokenizer_size(tokenizer) + 2)
-    assert table[-2:] == [None, None]
-    assert None not in table[:-2]
+    backend = Tokenizer(WordPiece({"a": 0, "b": 3}, unk_token="a"))
+    table = token_bytes(PreTrainedTokenizerFast(tokenizer_object=backend))
+    assert table == [b"a", None, None, b"b"]
 
 
 def test_added_tokens_stand_for_their_own_text() -> None:
     tokenizer = deepcopy(byte_level())
     tokenizer.add_tokens(["été ▁"])
-    assert token_bytes(tokenizer, len(tokenizer))[-1] == "été ▁".encode()
-    assert token_bytes(tokenizer, len(tokenizer))[0] == b"<|end|>"
+    assert token_bytes(tokenizer)[-1] == "été ▁".encode()
+    assert token_bytes(tokenizer)[0] == b"<|end|>"
 
 
 def test_saved_and_loaded_tokenizers_agree(tmp_path: Path) -> None:
