@@ -26,8 +26,9 @@ PAGE = 4096
 @contextmanager
 def mapped_singly(kept: torch.dtype | None) -> Iterator[None]:
     """Let tensors that transformers reads come into memory as it counts them: those stored in ``kept``, which stay, out
-    of one mapping, the others out of one each that is gone when something else has been made of the tensor. A version of
-    transformers that opens files in another way does as it does."""
+    of one mapping, the others out of one each that is gone when something else has been made of the tensor.
+
+    A version of transformers that opens files in another way reads them in its own."""
     before = getattr(modeling_utils, "safe_open", None)
     if before is None:
         yield
