@@ -164,6 +164,10 @@ def bench(
     if baseline:
         refuse_unfair(options, [contender.drafter for contender in contenders])
     source = _opened(options, contenders)
+    if baseline:
+        from specviz.decoder.baseline import refuse_unequal
+
+        refuse_unequal(source.pair)
     plan = Plan(len(options.prompts), ks, repeats, options.calibrate > 0, source.contenders)
     config = source.describe()
     samples: list[Sample] = []

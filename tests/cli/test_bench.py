@@ -24,7 +24,7 @@ from specviz.config import PairOptions, RunOptions
 from specviz.decoder.bench import Bench, Measured
 from specviz.events import Settings
 from tests.cli.conftest import Specviz
-from tests.decoder.models import Shelf, text_of
+from tests.decoder.models import Shelf, text_of, words
 from tests.test_bench_report import PLAN, one_repeat
 
 TINY = "--k", "1,2", "--repeats", "1", "--max-new-tokens", "16"
@@ -357,6 +357,13 @@ def test_the_baseline_has_a_table_that_fits(
     assert "assisted" in out and "The texts are drawn, so they are not the same." in out
     assert main(["bench", *tiny, *TINY]) == 0
     assert "assisted" not in capfd.readouterr().out
+
+
+def test_the_baseline_takes_models_of_one_vocabulary_size(shelf: Shelf, capfd: pytest.CaptureFixture[str]) -> None:
+    padded = shelf.random(1, vocab=72, saving={"vocabulary": words(64)})
+    pair = ["--draft", shelf.random(1), "--target", padded, "--prompt", text_of([1, 2, 3])]
+    assert main(["bench", *pair, *TINY, "--baseline", "hf"]) == 2
+    assert "these have 64 (draft) and 72 (target). Leave --baseline away." in " ".join(capfd.readouterr().err.split())
 
 
 @pytest.mark.parametrize(
