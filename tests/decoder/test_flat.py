@@ -48,4 +48,4 @@ def test_a_round_makes_as_many_calls_behind_much_text_as_behind_little(shelf: Sh
             before = calls.seen
     assert min(by_length) < 10 and max(by_length) > 100, "its own draft is always right"
     near, far = list(by_length.values())[2:12], list(by_length.values())[-10:]
-    assert sorted(near)[5] == sorted(far)[5] > 100
+    assert sorted(far)[5] - sorted(near)[5] < 10, "one call a token would be some ninety"
