@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from specviz.bench_duels import Fought, Pace
-from specviz.bench_report import Spread, spread
+from specviz.bench_samples import Spread, round_cost, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +40,18 @@ def _row(k: int, fought: Sequence[Fought]) -> BaselineRow:
     repeats = [[f for f in fought if f.duel.repeat == r] for r in sorted({f.duel.repeat for f in fought})]
     ours = [_rate(f.ours for f in each) for each in repeats]
     theirs = [_rate(f.theirs for f in each) for each in repeats]
-    whole = [sum(_flat(f.round_ms for f in each)) for each in repeats]
-    bare = [sum(_flat(f.forwards_ms for f in each)) for each in repeats]
-    rounds = [sum(len(f.round_ms) for f in each) for each in repeats]
+    cost = round_cost(
+        [list(_flat(f.round_ms for f in each)) for each in repeats],
+        [list(_flat(f.forwards_ms for f in each)) for each in repeats],
+    )
     return BaselineRow(
         k=k,
         tokens_per_s=spread(ours),
         baseline_tokens_per_s=spread(theirs),
         ratio=spread(a / b if a and b else None for a, b in zip(ours, theirs, strict=True)),
-        round_ms=spread(ms / n if n else None for ms, n in zip(whole, rounds, strict=True)),
-        forwards_ms=spread(ms / n if n and ms else None for ms, n in zip(bare, rounds, strict=True)),
-        outside=spread(1 - b / a if a and b else None for a, b in zip(whole, bare, strict=True)),
+        round_ms=cost.round_ms,
+        forwards_ms=cost.forwards_ms,
+        outside=cost.outside,
         peak=_largest(f.ours.peak for f in fought),
         baseline_peak=_largest(f.theirs.peak for f in fought),
         same_text=all(f.same == f.of for f in fought),

@@ -1,6 +1,7 @@
 """What a benchmark runs: which configurations, on which prompts, in which order."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
@@ -95,6 +96,17 @@ class Plan:
                 for configuration in _shuffled(order, self.configurations(prompt)):
                     tasks.append(Task(repeat, prompt, configuration))
         return tasks
+
+    def laid_bare(self, tasks: Iterable[Task]) -> frozenset[Task]:
+        """Of ``tasks`` those whose forwards are to be timed once more: of the target alone and of the draft model at
+        each K on one of the measured prompts, another one each repeat, which is a few runs in a hundred."""
+        asked = {(TARGET.kind, MODEL), ("speculative", MODEL)}
+        return frozenset(
+            task
+            for task in tasks
+            if (task.configuration.kind, task.configuration.contender) in asked
+            and task.prompt == self.measuring[task.repeat % len(self.measuring)]
+        )
 
 
 def _shuffled(order: random.Random, items: list[Item]) -> list[Item]:

@@ -9,9 +9,10 @@ decide; ``inspected`` numbers also hold what specviz adds: looking at every roun
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
+from specviz.bench_best import BestK, best_by_model, best_of
 from specviz.bench_plan import DRAFT, MODEL, TARGET, Configuration, Contender, Plan
 from specviz.bench_reasons import Assumed, Costs, Factor, Seen, factors, why
-from specviz.bench_samples import Numbers, Sample, Samples, Spread, Steps, ratio, sample, spread
+from specviz.bench_samples import Numbers, RoundCost, Sample, Samples, Spread, Steps, ratio, sample, spread
 
 __all__ = ["BenchReport", "Measurement", "Prediction", "Row", "Sample", "Spread", "Steps", "report", "sample", "spread"]
 
@@ -55,7 +56,8 @@ class Prediction:
 class Row:
     """A drafter at one K. ``first``: the half that predicts; ``second``: the half that is measured. ``speedup`` of the
     second: the plain target's time a token over the speculative one's, in the same repeat; ``positions``: its
-    acceptance by draft position, accepted / tested; ``plain_rounds`` of its ``rounds`` drafted nothing."""
+    acceptance by draft position, accepted / tested; ``plain_rounds`` of its ``rounds`` drafted nothing; ``cost`` of a
+    round and its forwards; ``peak``: bytes in use at most."""
 
     k: int
     first: Measurement
@@ -68,6 +70,8 @@ class Row:
     positions: tuple[Spread | None, ...] = ()
     rounds: int = 0
     plain_rounds: int = 0
+    cost: RoundCost | None = None
+    peak: int | None = None
 
     @property
     def slower(self) -> bool:
@@ -78,7 +82,8 @@ class Row:
 class BenchReport:
     """``repeats``: the complete ones. ``target_step_ms`` is T_p and ``steps`` the rest of the calibrations, by drafter:
     the median over the prompts of the first half, then over repeats. ``target`` and ``draft``: each alone, on the
-    second half. ``rows``: drafter by drafter."""
+    second half, with the target's ``cost`` of a round and ``peak``, the bytes in use at most. ``rows``: drafter by
+    drafter; ``best``: the best K of each."""
 
     plan: Plan
     repeats: int
@@ -87,6 +92,9 @@ class BenchReport:
     target: Measurement
     draft: Measurement
     rows: tuple[Row, ...]
+    cost: RoundCost
+    peak: int | None
+    best: tuple[BestK, ...]
 
     @property
     def draft_step_ms(self) -> Spread | None:
@@ -141,8 +149,11 @@ def report(plan: Plan, samples: Iterable[Sample]) -> BenchReport:
                 configuration.contender,
                 have.positions(configuration, plan.measuring),
                 *have.rounds(configuration, plan.measuring),
+                have.round_cost(configuration, plan.measuring),
+                have.peak(configuration, plan.measuring),
             )
         )
+    alphas = {each: have.alpha(each, plan.predicting) for each in plan.contenders}
     return BenchReport(
         plan=plan,
         repeats=len(have.repeats),
@@ -151,11 +162,31 @@ def report(plan: Plan, samples: Iterable[Sample]) -> BenchReport:
         target=target,
         draft=measurement(have.numbers(DRAFT, plan.measuring)),
         rows=tuple(rows),
+        cost=have.round_cost(TARGET, plan.measuring),
+        peak=have.peak(TARGET, plan.measuring),
+        best=tuple(
+            _best(each, [row for row in rows if row.contender == each], alphas[each], steps[each].c)
+            for each in plan.contenders
+        ),
     )
 
 
 def measurement(repeats: Sequence[Numbers]) -> Measurement:
     return Measurement(*(spread(each[field.name] for each in repeats) for field in fields(Measurement)))
+
+
+def _best(contender: Contender, rows: Sequence[Row], alpha: Spread | None, c: Spread | None) -> BestK:
+    at, ratio = alpha.median if alpha else None, c.median if c else None
+    return BestK(
+        contender,
+        measured=best_of((row.k, row.speedup.median if row.speedup else None) for row in rows),
+        model=best_by_model(at, ratio),
+        measured_cost=best_of(
+            (row.k, row.measured_cost.assumed.speedup if row.measured_cost else None) for row in rows
+        ),
+        alpha=at,
+        c=ratio,
+    )
 
 
 def by_model(k: int, first: Measurement, target_step_ms: float | None, c: float | None) -> Assumed | None:

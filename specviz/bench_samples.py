@@ -13,15 +13,24 @@ from specviz.tally import Tally, tally
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One run, counted."""
+    """One run, counted. ``forwards_ms``: of each round its forwards once more with nothing around them, empty where
+    that was not timed. ``peak``: bytes in use at most, None where nobody knows."""
 
     task: Task
     rounds: tuple[Tally, ...]
     calibration: Calibration | None
+    forwards_ms: tuple[float, ...] = ()
+    peak: int | None = None
 
 
-def sample(task: Task, rounds: Iterable[Round], calibration: Calibration | None = None) -> Sample:
-    return Sample(task, tuple(map(tally, rounds)), calibration)
+def sample(
+    task: Task,
+    rounds: Iterable[Round],
+    calibration: Calibration | None = None,
+    forwards_ms: tuple[float, ...] = (),
+    peak: int | None = None,
+) -> Sample:
+    return Sample(task, tuple(map(tally, rounds)), calibration, forwards_ms, peak)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,26 @@ def spread(values: Iterable[float | None]) -> Spread | None:
         return None
     q1, median, q3 = np.quantile(defined, [0.25, 0.5, 0.75])
     return Spread(float(median), float(q1), float(q3))
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCost:
+    """``round_ms`` with everything in it, inspection too; ``forwards_ms``: its forwards with nothing around them;
+    ``outside``: the share of the round that they are not. Sums of a repeat's rounds over their number."""
+
+    round_ms: Spread | None
+    forwards_ms: Spread | None
+    outside: Spread | None
+
+
+def round_cost(whole: Sequence[Sequence[float]], bare: Sequence[Sequence[float]]) -> RoundCost:
+    """``whole``: milliseconds of the rounds of each repeat; ``bare``: of their forwards, empty where not known."""
+    counts, wholes, bares = list(map(len, whole)), list(map(sum, whole)), list(map(sum, bare))
+    return RoundCost(
+        spread(map(ratio, wholes, counts)),
+        spread(ratio(ms or None, n) for ms, n in zip(bares, counts, strict=True)),
+        spread(1 - b / a if a and b else None for a, b in zip(wholes, bares, strict=True)),
+    )
 
 
 Numbers = dict[str, float | None]
@@ -124,6 +153,32 @@ class Samples:
         runs = [one for repeat in self.repeats for one in self.runs(configuration, prompts, repeat)]
         ks = [round_.k for one in runs for round_ in one.rounds]
         return len(ks), ks.count(0)
+
+    def alpha(self, contender: Contender, prompts: range) -> Spread | None:
+        """α tested of one that drafts, all K together."""
+        at_any_k = [each for each in self._plan.speculative if each.contender == contender]
+        runs = [[one for each in at_any_k for one in self.runs(each, prompts, repeat)] for repeat in self.repeats]
+        return spread(numbers([one.rounds for one in each], 0)["alpha_tested"] for each in runs)
+
+    def round_cost(self, configuration: Configuration, prompts: range) -> RoundCost:
+        """Of the runs whose forwards were timed once more."""
+        whole, bare = [], []
+        for repeat in self.repeats:
+            timed = [one for one in self.runs(configuration, prompts, repeat) if one.forwards_ms]
+            both = [
+                (round_.total_ms, ms)
+                for one in timed
+                for round_, ms in list(zip(one.rounds, one.forwards_ms, strict=True))[1:]
+                if round_.uncut
+            ]
+            whole.append([a for a, _ in both])
+            bare.append([b for _, b in both])
+        return round_cost(whole, bare)
+
+    def peak(self, configuration: Configuration, prompts: range) -> int | None:
+        """The largest of all its runs."""
+        runs = [one for repeat in self.repeats for one in self.runs(configuration, prompts, repeat)]
+        return max((one.peak for one in runs if one.peak is not None), default=None)
 
     def calibrations(self, configuration: Configuration) -> list[list[Calibration]]:
         """Those of each repeat."""

@@ -8,11 +8,19 @@
      "calibration": {"target_step_ms": SPREAD, "draft_step_ms": SPREAD, "c": SPREAD,      of the first drafter
                      "drafters": {DRAFTER: {"draft_step_ms": SPREAD, "c": SPREAD}, …}},
      "target": MEASUREMENT, "draft": MEASUREMENT,              each alone, on the measuring prompts
+     "target_cost": COST, "target_peak": bytes,
      "k": [{"drafter": DRAFTER, "k": K, "predicting": MEASUREMENT, "measuring": MEASUREMENT, "slower": below 1,
             "per_position": [SPREAD, …] (accepted / tested), "rounds": n, "plain_rounds": n of them without a draft,
+            "cost": COST, "peak": bytes,
             "speedup": {"measured": SPREAD, "with_inspection": SPREAD,
                         "model": PREDICTION, "measured_cost": PREDICTION}}, …],
+     "best_k": [{"drafter": DRAFTER, "measured": CHOICE, "model": CHOICE of K = 0 to 32 (which is 32 and more),
+                 "measured_cost": CHOICE, "alpha", "c" (of the model)}, …],
      "fastest_k": K of the largest measured speedup, "fastest_drafter": and its drafter}
+
+CHOICE {"k", "speedup"}, K = 0 where no K is faster than the target alone. COST {"round_ms", "forwards_ms", "outside"}:
+a round with everything in it, its forwards alone, the share of the round that they are not, each a SPREAD; a peak is of
+the whole process, on CUDA of tensors there.
 
 SPREAD {"median", "q1", "q3"} over repeats. MEASUREMENT: the fields of ``bench_report.Measurement``, each a SPREAD;
 ``decoding_tokens_per_s`` is of draft + verify + decide alone, unlike ``tokens_per_s`` of ``run --json``.
@@ -24,6 +32,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from specviz.bench_best import BestK
 from specviz.bench_report import BenchReport, Prediction, Row, Spread
 
 
@@ -53,7 +62,10 @@ def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str,
         },
         "target": asdict(report.target),
         "draft": asdict(report.draft),
+        "target_cost": asdict(report.cost),
+        "target_peak": report.peak,
         "k": [_row(row) for row in report.rows],
+        "best_k": [{"drafter": str(best.contender), **_without_contender(best)} for best in report.best],
         "fastest_k": report.fastest.k if report.fastest else None,
         "fastest_drafter": str(report.fastest.contender) if report.fastest else None,
     }
@@ -69,6 +81,8 @@ def _row(row: Row) -> dict[str, Any]:
         "per_position": list(map(_spread, row.positions)),
         "rounds": row.rounds,
         "plain_rounds": row.plain_rounds,
+        "cost": asdict(row.cost) if row.cost else None,
+        "peak": row.peak,
         "speedup": {
             "measured": _spread(row.speedup),
             "with_inspection": _spread(row.inspected_speedup),
@@ -76,6 +90,10 @@ def _row(row: Row) -> dict[str, Any]:
             "measured_cost": _prediction(row.measured_cost),
         },
     }
+
+
+def _without_contender(best: BestK) -> dict[str, Any]:
+    return {name: value for name, value in asdict(best).items() if name != "contender"}
 
 
 def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:

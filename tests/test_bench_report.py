@@ -260,7 +260,7 @@ def test_the_json_object_is_strict_and_says_what_is_undefined() -> None:
     told = json.loads(text)
     assert set(told) == {
         *("config", "prompts", "predicting", "measuring", "repeats", "complete", "calibration"),
-        *("target", "draft", "k", "fastest_k", "fastest_drafter"),
+        *("target", "draft", "target_cost", "target_peak", "k", "best_k", "fastest_k", "fastest_drafter"),
     }
     assert told["config"] == {"seed": 0, "k": [2], "drafters": ["model"], "repeats": 1}
     assert (told["predicting"], told["measuring"]) == ([1, 1], [2, 2])

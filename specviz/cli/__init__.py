@@ -101,6 +101,7 @@ def bench(
     ks: tuple[int, ...],
     repeats: int,
     prompts_file: str | None,
+    plot: bool,
     as_json: bool,
     baseline: str | None,
     **given: Any,
@@ -113,10 +114,13 @@ def bench(
     from specviz.cli.bench import bench as measure
     from specviz.cli.bench import with_prompts
 
+    if plot and as_json:
+        raise click.UsageError("--plot is for people and --json for programs: leave one of them away.")
     one = bool(given["prompts"]) or given["prompt_file"] is not None
     first = MODEL if MODEL in contenders else contenders[0]
     chosen = run_options({**given, "k": max(ks), "drafter": first.drafter}, one_prompt=True)
-    return measure(with_prompts(chosen, prompts_file, given=one), contenders, ks, repeats, as_json, baseline)
+    asked = with_prompts(chosen, prompts_file, given=one)
+    return measure(asked, contenders, ks, repeats, as_json, baseline, plotted=plot)
 
 
 @specviz.command()

@@ -100,6 +100,7 @@ BENCH_OPTIONS = [
     click.option(
         "--prompts", "prompts_file", metavar="FILE", help="A prompt a line, \\n for a line break; - is standard input."
     ),
+    click.option("--plot", is_flag=True, help="Behind the tables, the speedup over K, measured and predicted."),
     click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the tables."),
     click.option(
         "--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, show_default=True, help="Tokens of each run."
@@ -156,18 +157,24 @@ def bench(
     repeats: int,
     as_json: bool,
     baseline: str | None = None,
+    *,
+    plotted: bool = False,
 ) -> int:
     """Measure and print; the process's exit code. An interruption ends with the repeats that are complete."""
     if baseline:
         refuse_unfair(options, [contender.drafter for contender in contenders])
     source = _opened(options, contenders)
+    if baseline:
+        from specviz.decoder.baseline import refuse_unequal
+
+        refuse_unequal(source.pair)
     plan = Plan(len(options.prompts), ks, repeats, options.calibrate > 0, source.contenders)
     config = source.describe()
     samples: list[Sample] = []
     fought: list[Fought] = []
     code = 0
     try:
-        _measure(source, plan, options.seed, samples)
+        _measure(source, plan, options.seed, samples, laid_bare=not baseline)
         if baseline:
             to_fight = duels(plan.measuring, ks, repeats, options.seed)
             with _progress(len(to_fight), "baseline") as step:
@@ -190,10 +197,16 @@ def bench(
         show(json.dumps(summary, allow_nan=False))
     else:
         from specviz.cli.bench_table import print_report
+        from specviz.cli.bench_verdicts import print_verdicts
 
         print_report(done, config)
+        print_verdicts(done, config)
         if rows:
             print_baseline(rows, config)
+        if plotted:
+            from specviz.cli.bench_plot import plot
+
+            plot(done)
     return code
 
 
@@ -218,15 +231,15 @@ def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
     return source
 
 
-def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]") -> None:
-    """Run every task of the plan into ``samples``."""
+def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]", *, laid_bare: bool) -> None:
+    """Run every task of the plan into ``samples``; ``laid_bare``: with the forwards of some once more."""
     from specviz.bench_report import sample
 
     tasks = plan.tasks(seed)
     with _progress(len(tasks)) as step:
         source.warm_up({task.configuration: None for task in tasks}.keys())
-        for measured in source.measure(tasks):
-            samples.append(sample(measured.task, measured.rounds, measured.calibration))
+        for done in source.measure(tasks, plan.laid_bare(tasks) if laid_bare else ()):
+            samples.append(sample(done.task, done.rounds, done.calibration, done.forwards_ms, done.peak))
             step()
 
 

@@ -138,7 +138,7 @@ def drafter_rows(report: BenchReport, positions: int) -> list[list[str]]:
     costs = {each.contender: each.c for each in report.steps}
     return [
         [
-            _named(report, row),
+            named(report, row),
             *(_median(rate, 2).removeprefix("0") for rate in [*row.positions, *[None] * positions][:positions]),
             _median(row.second.tokens_per_round, 2),
             _median(row.second.draft_step_ms, 3),
@@ -168,7 +168,7 @@ def speedup_rows(report: BenchReport) -> list[list[str]]:
 def factor_rows(report: BenchReport) -> list[list[str]]:
     """A row a prediction that is off by more than 15 %: which, predicted / measured, and the factors of that."""
     return [
-        [f"{_named(report, row)} {name}", f"{judged.off:.2f}", *(f"{factor.value:.2f}" for factor in judged.factors)]
+        [f"{named(report, row)} {name}", f"{judged.off:.2f}", *(f"{factor.value:.2f}" for factor in judged.factors)]
         for row in report.rows
         for name, judged in _predictions(row)
         if judged and judged.why and judged.off is not None
@@ -180,7 +180,7 @@ def notes(report: BenchReport) -> list[str]:
     lines = []
     if (best := report.fastest) and best.speedup:
         verdict = "Slower than the target alone at every K; the least so" if best.slower else "Fastest"
-        lines.append(f"{verdict}: {_named(report, best)}, {best.speedup.median:.2f} × the target alone.")
+        lines.append(f"{verdict}: {named(report, best)}, {best.speedup.median:.2f} × the target alone.")
     if report.repeats > 1:
         lines.append("Every number is the median of the repeats, with its quartiles below.")
     lines.append("off: predicted against measured. (×f): how far that alone puts it off.")
@@ -195,7 +195,7 @@ def notes(report: BenchReport) -> list[str]:
         )
     inspected = report.target.inspected_token_ms
     looked_at = [(row, row.inspected_speedup) for row in report.rows]
-    speedups = [f"{speedup.median:.2f} at {_named(report, row)}" for row, speedup in looked_at if speedup]
+    speedups = [f"{speedup.median:.2f} at {named(report, row)}" for row, speedup in looked_at if speedup]
     if inspected and speedups:
         lines.append(
             f"With what specviz adds, a look at every round, it takes {inspected.median:.2f} ms, and the speedup is "
@@ -211,7 +211,7 @@ def stacked(column: Sequence[Spread | None], *, is_rate: bool = False, quartiles
 
     def figure(number: float) -> str:
         text = f"{number:.{digits}f}"
-        return text.removeprefix("0") if is_rate else text
+        return text.replace("-0.", "-.").removeprefix("0") if is_rate else text
 
     def cell(value: Spread | None) -> str:
         if value is None:
@@ -222,14 +222,14 @@ def stacked(column: Sequence[Spread | None], *, is_rate: bool = False, quartiles
     return [cell(value) for value in column]
 
 
-def _named(report: BenchReport, row: Row) -> str:
+def named(report: BenchReport, row: Row) -> str:
     """``K 4``, and among several drafters ``layers:2 K 4``."""
     return f"K {row.k}" if len(report.plan.contenders) == 1 else f"{row.contender} K {row.k}"
 
 
 def _two_lines(report: BenchReport, row: Row) -> str:
     """The same, broken where there are two names in it."""
-    return _named(report, row).replace(" K ", "\nK ")
+    return named(report, row).replace(" K ", "\nK ")
 
 
 def _median(value: Spread | None, digits: int) -> str:

@@ -1,15 +1,13 @@
 """`specviz theory --plot`: speedup over K for each α, in the terminal."""
 
-import shutil
 import sys
 from collections.abc import Sequence
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from specviz import theory
-from specviz.cli.console import colours, plain_words, show, speaks_unicode
+from specviz.cli.console import show, speaks_unicode
+from specviz.cli.terminal_chart import ROWS, columns_beside, print_chart
 from specviz.theory_table import EDGE, in_words
 from specviz.ui.glyphs import glyphs
 from specviz.ui.widgets.chart import Layer
@@ -18,7 +16,6 @@ from specviz.ui.widgets.k_chart import curve, k_grid, k_ticks, level_line, scale
 LETTERS = "abcdefghi"
 MOST_CHARTS = 4
 STYLES = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta", "bright_yellow")
-_WIDEST, _ROWS = 100, 14
 
 
 def plot(alphas: Sequence[float], costs: Sequence[float]) -> None:
@@ -34,25 +31,22 @@ def plot(alphas: Sequence[float], costs: Sequence[float]) -> None:
 
 
 def _chart(alphas: Sequence[float], c: float) -> None:
-    from specviz.ui.widgets.plots import paint
-
     signs = glyphs(not speaks_unicode(sys.stdout))
     curves = [[theory.speedup(alpha, k, c) for k in range(EDGE + 1)] for alpha in alphas]
     best = [theory.best_k(alpha, c, EDGE) for alpha in alphas]
-    high, ticks = y_axis(0.0, scale(max(1.2, *(max(values) for values in curves))), _ROWS)
-    columns = max(20, min(_WIDEST, shutil.get_terminal_size().columns) - 3 - max(map(len, ticks)))
-    grid = k_grid(columns, _ROWS, 0.0, high)
+    high, ticks = y_axis(0.0, scale(max(1.2, *(max(values) for values in curves))), ROWS)
+    columns = columns_beside(ticks)
+    grid = k_grid(columns, ROWS, 0.0, high)
     layers: list[Layer] = [level_line(grid, "axis", 1.0, signs.dash)]
     for name, values in zip(LETTERS, curves, strict=False):
         layers.append(curve(grid, name, values, signs, ascii_marker="."))
     layers += [sign(grid, name, name, k, speed) for name, (k, speed) in zip(LETTERS, best, strict=False)]
-    painter = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
     show(f"speedup over K, c = {c:g} (below 1 the target alone is faster; a letter marks the best K)")
-    for line in paint(grid, layers, ticks, signs, k_ticks(columns)):
-        painter.print(Text.assemble(*((text, _style(name)) for text, name in line)), soft_wrap=True)
-    for name, alpha, (k, speed) in zip(LETTERS, alphas, best, strict=False):
-        told = f"α = {alpha:g}: best K {in_words(k)}, {speed:.2f}×"
-        painter.print(Text.assemble((f"  {name}  ", _style(name)), plain_words(told, sys.stdout)), soft_wrap=True)
+    key = [
+        (name, name, f"α = {alpha:g}: best K {in_words(k)}, {speed:.2f}×")
+        for name, alpha, (k, speed) in zip(LETTERS, alphas, best, strict=False)
+    ]
+    print_chart(grid, layers, ticks, k_ticks(columns), signs, _style, key)
 
 
 def _style(name: str) -> str:

@@ -17,6 +17,7 @@ from specviz.decoder.live import LiveSource, Pair
 from specviz.decoder.memory import peak
 from specviz.decoder.models import CausalModel
 from specviz.decoder.sampling import is_greedy
+from specviz.errors import SpecvizError
 from specviz.events import Header, Round, Settings
 
 Clock = Callable[[], float]
@@ -83,6 +84,16 @@ def played(
             rounds.append(event)
     ids = tuple(token.id for round_ in rounds for token in round_.emitted)
     return prompt_ids, tuple(rounds), Text(ids, tuple(seen))
+
+
+def refuse_unequal(pair: Pair) -> None:
+    """Raise SpecvizError for a pair that transformers does not take for assisted generation."""
+    sizes = [model.model.config.get_text_config().vocab_size for model in pair.models]
+    if len(set(sizes)) > 1:
+        raise SpecvizError(
+            f"--baseline hf: transformers takes only models of one vocabulary size, and these have {sizes[0]} (draft) "
+            f"and {sizes[1]} (target). Leave --baseline away."
+        )
 
 
 class _Watch:
@@ -172,10 +183,9 @@ class _Bare:
         return torch.tensor([list(ids)], device=self._model.device)
 
     def forward(self, ids: Tensor, keep: int) -> None:
-        """Scores of the last ``keep`` rows, which are picked: for a slice a CPU copies the whole output layer."""
         n = ids.shape[1]
-        rows = torch.arange(n - keep, n) if keep < n and ids.device.type == "cpu" else keep
-        self._model.model(input_ids=ids, cache=self._cache, use_cache=True, logits_to_keep=rows)
+        last = torch.arange(n - keep, n) if self._model.picks and keep < n else keep
+        self._model.model(input_ids=ids, cache=self._cache, use_cache=True, logits_to_keep=last)
         self.length += n
 
     def crop(self, length: int) -> None:

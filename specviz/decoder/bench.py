@@ -6,11 +6,13 @@ from typing import Any
 
 from specviz.bench_plan import Configuration, Contender, Task
 from specviz.config import MAX_SEED, RunOptions, RunRequest
+from specviz.decoder.baseline import bare_ms, has_bare
 from specviz.decoder.drafters import Drafter, Proposal
 from specviz.decoder.drafters.layers import LayersDrafter
 from specviz.decoder.ending import Ending
 from specviz.decoder.hub import Places
 from specviz.decoder.live import LiveSource, Pair, calibrate
+from specviz.decoder.memory import peak
 from specviz.decoder.models import UNLIMITED, CausalModel
 from specviz.decoder.prompts import read_prompt
 from specviz.decoder.speculative import Speculation, placed
@@ -22,11 +24,14 @@ WARM_UP_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one task gave: rounds, or the one-token steps of a calibration."""
+    """What one task gave: rounds, or the one-token steps of a calibration. ``forwards_ms``: of each round its forwards
+    once more, where that was asked for and can be had. ``peak``: bytes in use at most, None where nobody knows."""
 
     task: Task
     rounds: tuple[Round, ...]
     calibration: Calibration | None
+    forwards_ms: tuple[float, ...] = ()
+    peak: int | None = None
 
 
 class Nobody:
@@ -87,11 +92,18 @@ class Bench(LiveSource):
         for configuration in configurations:
             self._take(Task(0, 0, configuration), prompt, WARM_UP_TOKENS)
 
-    def measure(self, tasks: Iterable[Task]) -> Iterator[Measured]:
-        """Run the tasks in their order. Repeat r has the seed ``seed + r``, the same for all that is compared."""
+    def measure(self, tasks: Iterable[Task], laid_bare: Collection[Task] = ()) -> Iterator[Measured]:
+        """Run the tasks in their order. Repeat r has the seed ``seed + r``, the same for all that is compared.
+        ``laid_bare``: those whose forwards are timed once more, each right behind its run."""
+        pair = self._opened()
         prompts = [self._read(n) for n in range(len(self._options.prompts))]
         for task in tasks:
-            yield self._take(task, prompts[task.prompt], self._options.max_new_tokens)
+            ids = prompts[task.prompt]
+            with peak(pair.target.device) as most:
+                measured = replace(self._take(task, ids, self._options.max_new_tokens), peak=most())
+            if task in laid_bare and has_bare(pair):
+                measured = replace(measured, forwards_ms=tuple(bare_ms(pair, ids, measured.rounds)))
+            yield measured
 
     def _opened(self) -> Pair:
         if self._pair is None:

@@ -39,7 +39,7 @@ class CausalModel:
         self.way_back = way_back(model.config, type(model))
         self.stack = stack_of(model, model.config)
         # On a CPU the output layer copies its whole matrix for a slice of rows, and does not for rows that are picked.
-        self._picks = self.device.type == "cpu" and type(model).__module__.startswith("transformers.")
+        self.picks = self.device.type == "cpu" and type(model).__module__.startswith("transformers.")
         accepted = inspect.signature(type(model).forward).parameters
         self._takes_positions = "position_ids" in accepted
         self._takes_cache = "cache" in accepted
@@ -146,7 +146,7 @@ class CausalModel:
             given["cache"] = cache
             given["use_cache"] = cache is not None
         if self._takes_keep:
-            given["logits_to_keep"] = self._span(n - keep, n)[0] if self._picks and keep < n else keep
+            given["logits_to_keep"] = self._span(n - keep, n)[0] if self.picks and keep < n else keep
         out = self.model(input_ids=ids.unsqueeze(0), **given)
         scores = out.logits[0, -keep:, : self.vocab_size].to(self.device)
         barred = self._barred_until - (start + n - keep + 1)

@@ -5,7 +5,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from specviz.config import PairOptions, RunOptions
 from specviz.decoder.bench import Bench, Measured
 from specviz.events import Settings
 from tests.cli.conftest import Specviz
-from tests.decoder.models import Shelf, text_of
+from tests.decoder.models import Shelf, text_of, words
 from tests.test_bench_report import PLAN, one_repeat
 
 TINY = "--k", "1,2", "--repeats", "1", "--max-new-tokens", "16"
@@ -62,6 +62,13 @@ def test_the_bundled_pair_in_json(two_prompts: str, capfd: pytest.CaptureFixture
             assert predicted["off"] == pytest.approx(predicted["speedup"] / measured)
             assert math.prod(predicted["factors"].values()) == pytest.approx(predicted["off"])
             assert (predicted["why"] is None) == (abs(predicted["off"] - 1) <= 0.15)
+    (best,) = told["best_k"]
+    for name in ("measured", "measured_cost"):
+        speedups = [row["speedup"][name] for row in told["k"]]
+        assert best[name]["speedup"] == max(1, *(each.get("median", each.get("speedup")) for each in speedups))
+    for cost in (told["target_cost"], *(row["cost"] for row in told["k"])):
+        round_, forwards = cost["round_ms"]["median"], cost["forwards_ms"]["median"]
+        assert cost["outside"]["median"] == pytest.approx(1 - forwards / round_)
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -69,7 +76,7 @@ def test_the_tables_fit_the_terminal(
     columns: int, tiny: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    assert main(["bench", *tiny, "--k", "1..8", "--repeats", "2", "--max-new-tokens", "16"]) == 0
+    assert main(["bench", *tiny, "--k", "1..8", "--repeats", "2", "--max-new-tokens", "16", "--plot"]) == 0
     out = capfd.readouterr().out
     assert max(cell_len(line) for line in out.splitlines()) <= columns
     assert "…" not in out and "\x1b" not in out
@@ -77,10 +84,16 @@ def test_the_tables_fit_the_terminal(
     assert "1 prompt × 16 tokens × 2 repeats, in turns. Predicted and measured on the same" in out
     assert re.search(r"^K 8 +\d", out, re.MULTILINE) and re.search(r"^8 +\d", out, re.MULTILINE)
     assert "× the target alone." in " ".join(out.split())
+    assert re.search(r"^model +(≥ )?\d+ \(\d\.\d\d×\) .+ \.\d{3} +\d+\.\d\d$", out, re.MULTILINE), "best K"
+    _, _, drawn = out.partition("speedup over K")
+    assert re.search(r"^    ? ?0 +1 +2 +3 +4 +5 +6 +7 +8$", drawn, re.MULTILINE)
+    assert sum(line.count("o") for line in drawn.split("  o  measured")[0].splitlines()[1:]) == 8, "a mark a K"
 
 
 def test_c81_a_legacy_encoding_shows_every_figure(specviz: Specviz, tiny: list[str]) -> None:
-    done = specviz("bench", *tiny, "--k", "8", "--repeats", "2", PYTHONIOENCODING="cp1252:strict", COLUMNS="80")
+    done = specviz(
+        "bench", *tiny, "--k", "8", "--repeats", "2", "--plot", PYTHONIOENCODING="cp1252:strict", COLUMNS="80"
+    )
     out = done.stdout.decode("cp1252")
     assert done.returncode == 0 and b"Traceback" not in done.stderr
     assert out.isascii() and "?" not in out
@@ -238,6 +251,7 @@ def test_twenty_prompts_come_with_specviz() -> None:
         (("--k", "1..33"), "--k"),
         (("--repeats", "0"), "--repeats"),
         (("--record", "x.jsonl"), "--record"),
+        (("--plot", "--json"), "leave one of them away"),
         (("--prompts", "no such file"), "no such file"),
         (("--prompts", "{empty}"), "has no prompt"),
         (("--prompts", "{latin}"), "not UTF-8"),
@@ -265,7 +279,7 @@ def test_every_option_of_a_run_but_three_is_taken_and_none_twice() -> None:
     mine = names(BENCH_OPTIONS)
     assert len(mine) == len(set(mine))
     assert set(names(RUN_OPTIONS)) - set(mine) == {"--record"}
-    assert set(mine) - set(names(RUN_OPTIONS)) == {"--repeats", "--prompts", "--json", "--baseline"}
+    assert set(mine) - set(names(RUN_OPTIONS)) == {"--repeats", "--prompts", "--plot", "--json", "--baseline"}
 
 
 def test_an_interruption_ends_with_what_is_complete(
@@ -274,8 +288,8 @@ def test_an_interruption_ends_with_what_is_complete(
     real = Bench.measure
 
     def stopped_in(repeat: int) -> None:
-        def measure(self: Bench, tasks: Iterable[Task]) -> Iterator[Measured]:
-            for measured in real(self, tasks):
+        def measure(self: Bench, tasks: Iterable[Task], laid_bare: Collection[Task]) -> Iterator[Measured]:
+            for measured in real(self, tasks, laid_bare):
                 if measured.task.repeat == repeat:
                     raise KeyboardInterrupt
                 yield measured
@@ -322,6 +336,7 @@ def test_the_baseline_stands_beside_it(two_prompts: str, capfd: pytest.CaptureFi
     assert main(asked) == 0
     told = json.loads(capfd.readouterr().out)
     assert told["config"]["inspect"] is False
+    assert told["target_cost"]["outside"] is None, "the share is the baseline's"
     assert (told["baseline"]["engine"], [row["k"] for row in told["baseline"]["k"]]) == ("hf", [1, 2])
     assert told["baseline"]["version"] == told["config"]["versions"]["transformers"]
     for row in told["baseline"]["k"]:
@@ -342,6 +357,13 @@ def test_the_baseline_has_a_table_that_fits(
     assert "assisted" in out and "The texts are drawn, so they are not the same." in out
     assert main(["bench", *tiny, *TINY]) == 0
     assert "assisted" not in capfd.readouterr().out
+
+
+def test_the_baseline_takes_models_of_one_vocabulary_size(shelf: Shelf, capfd: pytest.CaptureFixture[str]) -> None:
+    padded = shelf.random(1, vocab=72, saving={"vocabulary": words(64)})
+    pair = ["--draft", shelf.random(1), "--target", padded, "--prompt", text_of([1, 2, 3])]
+    assert main(["bench", *pair, *TINY, "--baseline", "hf"]) == 2
+    assert "these have 64 (draft) and 72 (target). Leave --baseline away." in " ".join(capfd.readouterr().err.split())
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What specviz is measured against does the same work: the same text, the same shapes."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -52,6 +54,25 @@ def test_bare_forwards_have_the_shapes_of_the_rounds() -> None:
     assert len(times) == len(rounds) > 5
     assert min(times) > 0
     assert {len(feed.ids) for feed in seen[1:]} >= {1, 2, 4}
+
+
+def test_bare_forwards_pick_rows_as_the_rounds_do() -> None:
+    """A slice of rows costs a copy of the output layer in bfloat16, which made bare forwards dearer than rounds."""
+    source = opened(BUNDLED_TARGET, BUNDLED_DRAFT, max_new_tokens=40)
+    pair, picked = source.pair, []
+
+    def note(_: object, args: object, kwargs: dict[str, Any]) -> None:
+        keep = kwargs["logits_to_keep"]
+        picked.append((kwargs["input_ids"].shape[1], keep.tolist() if isinstance(keep, torch.Tensor) else keep))
+
+    hook = pair.draft.model.register_forward_pre_hook(note, with_kwargs=True)
+    prompt, rounds, _ = played(source.source, PROMPT, 4, setting(3))
+    real = {(n, str(keep)) for n, keep in picked}
+    picked.clear()
+    bare_ms(pair, prompt, rounds)
+    hook.remove()
+    assert {(n, str(keep)) for n, keep in picked} == real
+    assert {(1, "1"), (2, "[1]")} <= real
 
 
 def test_a_duel_measures_both_in_either_order() -> None:

@@ -96,6 +96,28 @@ def test_a_prompt_beyond_the_drafts_context_leaves_the_target_alone(shelf: Shelf
     assert {round_.plain_reason for round_ in speculative.rounds} == {"draft_context"}
 
 
+def test_forwards_come_once_more_where_that_was_asked_for(pair: tuple[str, str]) -> None:
+    source = bench(*pair)
+    plan = Plan(prompts=2, ks=(1, 4), repeats=2)
+    tasks = plan.tasks(seed=0)
+    asked = plan.laid_bare(tasks)
+    for measured in source.measure(tasks, asked):
+        assert len(measured.forwards_ms) == (len(measured.rounds) if measured.task in asked else 0)
+        assert all(ms > 0 for ms in measured.forwards_ms)
+        assert measured.peak is None or measured.peak > 1_000_000
+    assert ids(next(iter(source.measure([Task(0, 0, FOUR)], [Task(0, 0, FOUR)]))).rounds) == ids(
+        next(iter(source.measure([Task(0, 0, FOUR)]))).rounds
+    )
+
+
+def test_a_target_alone_has_no_forwards_to_time_once_more(shelf: Shelf) -> None:
+    options = RunOptions(PairOptions(None, shelf.random(1)), Settings(drafter="ngram"), PROMPTS, calibrate=0)
+    source = Bench(replace(options, max_new_tokens=8))
+    source.open(lambda _: None)
+    (measured,) = source.measure([Task(0, 0, TARGET)], [Task(0, 0, TARGET)])
+    assert measured.forwards_ms == () and measured.rounds
+
+
 def test_every_prompt_is_read_before_any_is_run(shelf: Shelf) -> None:
     long = ("long", text_of([1] * 200))
     source = bench(shelf.random(1), shelf.random(2), prompts=(*PROMPTS, long))

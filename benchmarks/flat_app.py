@@ -1,0 +1,193 @@
+"""What a round costs the app behind many rounds, over what it costs behind few.
+
+    python benchmarks/flat_app.py [--rounds 500 5000] [--over 200]
+
+Rounds of bundled:demo come to a live app of 120x40 one by one; each is recorded, taken in and painted, with its plots.
+CPU time of each stage around the two numbers of rounds, by two apps in turns in one process; medians of so many rounds.
+Ratios are of stages that take a hundredth of it all or more.
+"""
+
+import argparse
+import asyncio
+import gc
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import reduce
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from specviz import bundled
+from specviz.cli.app import COLLECT, SWITCH_INTERVAL
+from specviz.config import RunRequest
+from specviz.events import Event, Ready, Settings
+from specviz.recorder import Recorder
+from specviz.trace import read
+from specviz.ui.app import SpecvizApp
+from specviz.ui.options import AppOptions
+
+WARM_UP = 10
+STAGES = {
+    ("app.transport.watch", "take"): "breakpoints",
+    ("_recorder", "add"): "recorder",
+    ("app.inbox", "deliver"): "inbox",
+    ("app.transport", "accept"): "taken in",
+    ("app.main", "take_run"): "text appended",
+    ("app.main.text", "show"): "text shown",
+    ("app.main.round", "show"): "round shown",
+    ("app.main.strip", "show"): "strip shown",
+    ("app.main.plots", "_draw"): "plots given",
+    ("app.main", "_update_lines"): "status lines",
+    ("app.main", "update"): "update, all",
+    ("", ""): "all of it",
+}
+"""What is called where on the way of a round to the screen. The recorder is called by the inbox, the others but the
+first by the two updates; what is left of it all is painting."""
+TABS = ("tab acceptance", "tab tokens/round", "tab speed", "tab tokens")
+"""Of the metrics, which are brought up to date twice a second where they are open, less often where that is dear."""
+
+
+def line(name: str, near: float, far: float) -> str:
+    return f"{name:20}{near:>10.3f}{far:>12.3f}{far / near:>9.2f}"
+
+
+def measure(few: int, many: int, over: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        seen = asyncio.run(in_turns(Path(folder), few, many, over))
+    print(f"behind rounds       {few:>10,}{many:>12,}{'ratio':>9}")
+    whole = median(seen[few]["all of it"])
+    for name in sorted(seen[few], key=[*STAGES.values(), *TABS].index):
+        near, far = (median(seen[rounds][name]) for rounds in (few, many))
+        print(line(f"{name} ms", near, far) if near > whole / 100 else f"{name + ' ms':20}{near:>10.3f}{far:>12.3f}")
+
+
+async def in_turns(folder: Path, few: int, many: int, over: int) -> dict[int, dict[str, list[float]]]:
+    """CPU milliseconds of each stage, one a round, by how many rounds there were before: two apps take turns."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.set_threshold(*COLLECT)
+    apps = {rounds: Fed(folder / f"{rounds}.jsonl") for rounds in (few, many)}
+    seen: dict[int, dict[str, list[float]]] = {rounds: defaultdict(list) for rounds in apps}
+    async with AsyncExitStack() as stack:
+        for rounds, fed in apps.items():
+            await fed.begin(await stack.enter_async_context(fed.app.run_test(size=(120, 40))))
+            stack.callback(fed.over.set)
+            await fed.fill(rounds - over // 2)
+        for n in range(over + WARM_UP):
+            for rounds, fed in apps.items():
+                for name, ms in (await fed.step()).items():
+                    if n >= WARM_UP:
+                        seen[rounds][name].append(ms)
+        for fed in apps.values():
+            await fed.open_metrics()
+        for tab, name in enumerate(TABS):
+            for _ in range(max(3, over // 10)):
+                for rounds, fed in apps.items():
+                    seen[rounds][name].append(await fed.look(tab))
+    return seen
+
+
+class Fed:
+    """A live app whose rounds are brought from outside."""
+
+    def __init__(self, path: Path) -> None:
+        over = threading.Event()
+
+        class Waiting:
+            def open(self, emit: Callable[[Event], None]) -> None:
+                pass
+
+            def run(self, *_: object) -> Iterator[Event]:
+                over.wait()
+                yield from ()
+
+        self.over = over
+        self._trace = read(bundled.trace("bundled:demo"))
+        self._rounds = cycle(replace(event, stop=None) for event in self._trace.rounds)
+        self._recorder = Recorder(path)
+        self._index = 0
+        self._spent: dict[str, float] = defaultdict(float)
+        options = AppOptions(RunRequest("", 0, Settings()), pace=0.0, record=lambda: self._recorder)
+        self.app = SpecvizApp(Waiting(), options)
+
+    async def begin(self, pilot: Any) -> None:
+        self._pilot = pilot
+        await pilot.pause()
+        for (of, method), name in STAGES.items():
+            if method:
+                self._watch(reduce(getattr, of.split("."), self), method, name)
+        self.app.transport.watch.take(self._trace.header)
+        for event in (self._trace.header, self._trace.calibration, Ready()):
+            if event is not None:
+                self.app.inbox.deliver(self.app.transport.run_id, event)
+        await pilot.pause()
+
+    def _watch(self, owner: object, method: str, name: str) -> None:
+        inner = getattr(owner, method)
+
+        def timed(*args: Any, **given: Any) -> Any:
+            begun = time.thread_time()
+            try:
+                return inner(*args, **given)
+            finally:
+                self._spent[name] += time.thread_time() - begun
+
+        setattr(owner, method, timed)
+
+    def _give(self) -> None:
+        self._index += 1
+        event = replace(next(self._rounds), index=self._index)
+        self.app.transport.watch.take(event)
+        self.app.inbox.deliver(self.app.transport.run_id, event)
+
+    async def fill(self, rounds: int) -> None:
+        while self._index < rounds:
+            for _ in range(min(100, rounds - self._index)):
+                self._give()
+            while len(self.app.inbox) or self.app.timeline.total < self._index:
+                await asyncio.sleep(0.01)
+
+    async def step(self) -> dict[str, float]:
+        """One round more, painted with its plots: milliseconds of each stage."""
+        self._spent.clear()
+        self.app._next_paint = self.app.main.plots._next = 0.0
+        begun = time.process_time()
+        self._give()
+        while "update, all" not in self._spent or self.app.timeline.shown < self._index:
+            await asyncio.sleep(0)
+        await self._pilot.pause()
+        whole = time.process_time() - begun
+        return {name: 1e3 * seconds for name, seconds in (*self._spent.items(), ("all of it", whole))}
+
+    async def open_metrics(self) -> None:
+        self.app.simulate_key("m")
+        await self._pilot.pause()
+
+    async def look(self, tab: int) -> float:
+        """Milliseconds of bringing a tab of the metrics up to date with one round more."""
+        screen = self.app.screen
+        screen.action_tab(tab)
+        await self.fill(self._index + 1)
+        await self._pilot.pause()
+        screen._shown = None
+        begun = time.process_time()
+        screen._update()
+        return 1e3 * (time.process_time() - begun)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, nargs=2, default=[500, 5_000])
+    parser.add_argument("--over", type=int, default=200)
+    asked = parser.parse_args()
+    measure(*asked.rounds, asked.over)
+
+
+if __name__ == "__main__":
+    main()

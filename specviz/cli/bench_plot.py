@@ -1,0 +1,112 @@
+"""`specviz bench --plot`: the measured speedup over K beside what was predicted, in the terminal."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from specviz.bench_report import BenchReport, Row, Spread
+from specviz.cli.console import show, speaks_unicode
+from specviz.cli.terminal_chart import ROWS, columns_beside, print_chart
+from specviz.ui.glyphs import glyphs
+from specviz.ui.widgets.chart import DOTS_X, Grid, Layer
+from specviz.ui.widgets.k_chart import curve, level_line, scale, sign, upright, y_axis
+
+MARKERS = {"model": "m", "cost": "c", "measured": "o"}
+STYLES = {"measured": "bright_cyan", "model": "yellow", "cost": "magenta"}
+_CELLS_A_TICK = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What is drawn of one drafter, by K: the measured speedup and both predictions."""
+
+    measured: dict[int, Spread]
+    model: dict[int, float]
+    cost: dict[int, float]
+
+    @property
+    def largest(self) -> float:
+        return max([*(spread.q3 for spread in self.measured.values()), *self.model.values(), *self.cost.values()])
+
+
+def plot(report: BenchReport) -> None:
+    """A chart for each drafter that was measured."""
+    for contender in report.plan.contenders:
+        rows = [row for row in report.rows if row.contender == contender and row.speedup]
+        if rows:
+            several = len(report.plan.contenders) > 1
+            _chart(series_of(rows), f"{contender}: " if several else "", report.plan.ks[-1])
+
+
+def series_of(rows: Iterable[Row]) -> Series:
+    every = list(rows)
+    return Series(
+        {row.k: row.speedup for row in every if row.speedup},
+        {row.k: row.model.assumed.speedup for row in every if row.model},
+        {row.k: row.measured_cost.assumed.speedup for row in every if row.measured_cost},
+    )
+
+
+def _chart(series: Series, name: str, most: int) -> None:
+    from specviz.ui.widgets.plots import dashed
+
+    signs = glyphs(not speaks_unicode(sys.stdout))
+    high, ticks = y_axis(0.0, scale(max(1.2, series.largest)), ROWS)
+    columns = columns_beside(ticks)
+    grid = Grid(columns, ROWS, most + 1, 0.0, high)
+
+    def marks(name: str, values: dict[int, float]) -> list[Layer]:
+        return [sign(grid, name, MARKERS[name], k, value) for k, value in values.items()]
+
+    model, cost = (
+        _within(grid, values, curve(grid, style, between(values, most), signs, ascii_marker=marker))
+        for style, values, marker in (("model", series.model, "."), ("cost", series.cost, ":"))
+    )
+    lines = [model, dashed(cost, above=model)]
+    spreads = [upright(grid, "measured", signs.test, k, each.q1, each.q3) for k, each in series.measured.items()]
+    layers = [level_line(grid, "axis", 1.0, signs.dash), *lines, *spreads]
+    layers += [*marks("model", series.model), *marks("cost", series.cost)]
+    layers += marks("measured", {k: each.median for k, each in series.measured.items()})
+    key = [
+        ("measured", any(series.measured), f"measured, {signs.test} from quartile to quartile"),
+        ("model", any(series.model), "predicted by the model"),
+        ("cost", any(series.cost), "predicted by measured cost"),
+    ]
+    show()
+    show(f"{name}speedup over K (below 1 the target alone is faster)")
+    print_chart(
+        grid,
+        layers,
+        ticks,
+        k_ticks(columns, most),
+        signs,
+        lambda style: STYLES.get(style, "dim"),
+        [(MARKERS[style], style, told) for style, there, told in key if there],
+    )
+
+
+def _within(grid: Grid, values: dict[int, float], line: Layer) -> Layer:
+    """``line`` from the first K of ``values`` to the last."""
+    ends = [grid.column(k + 1, grid.columns) for k in values]
+    across = DOTS_X if line.fine else 1
+    return replace(line, points=[(x, y) for x, y in line.points if min(ends) <= x // across <= max(ends)])
+
+
+def between(values: dict[int, float], most: int) -> list[float | None]:
+    """A value for each K = 0, ..., ``most``, on straight lines between those there are; None outside of them."""
+    found: list[float | None] = [None] * (most + 1)
+    ks = sorted(values)
+    for low, high in pairwise(ks):
+        for k in range(low, high):
+            share = (k - low) / (high - low)
+            found[k] = values[low] + (values[high] - values[low]) * share
+    for k in ks[-1:]:
+        found[k] = values[k]
+    return found
+
+
+def k_ticks(columns: int, most: int) -> dict[str, int]:
+    """Where K = 0, 1, 2, ... stand on a grid that begins at K = 0, as many of them as there is room for."""
+    step = next(step for step in (1, 2, 4, 8, 16) if _CELLS_A_TICK * most <= columns * step)
+    return {str(k): k + 1 for k in range(0, most + 1, step)}

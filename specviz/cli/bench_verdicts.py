@@ -1,0 +1,66 @@
+"""What a benchmark comes to: the best K of each drafter, and what of a round is not its forwards."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from specviz.bench_best import BestK, Choice
+from specviz.bench_report import BenchReport
+from specviz.bench_samples import RoundCost
+from specviz.cli.bench_table import DASH, named, print_table, stacked
+from specviz.sizes import bytes_in_words
+from specviz.theory_table import EDGE, in_words
+
+BEST = ("best K", "measured", "by measured cost", "by the model", "at α", "at c")
+COSTS = ("", "round\nms", "forwards\nms", "share\noutside", "most\nmemory")
+
+
+def print_verdicts(report: BenchReport, config: Mapping[str, Any]) -> None:
+    costs = cost_rows(report)
+    if any(cell != DASH for cells in costs for cell in cells[1:]):
+        print_table(COSTS, costs, cost_notes(config))
+    print_table(BEST, list(map(best_row, report.best)), best_notes(report))
+
+
+def cost_rows(report: BenchReport) -> list[list[str]]:
+    """A row for the target alone and each drafter and K, the cells under COSTS."""
+    every = [("target", report.cost, report.peak), *((named(report, row), row.cost, row.peak) for row in report.rows)]
+    costs = [cost or RoundCost(None, None, None) for _, cost, _ in every]
+    quartiles = report.repeats > 1
+    columns = [
+        [name for name, _, _ in every],
+        stacked([cost.round_ms for cost in costs], quartiles=quartiles),
+        stacked([cost.forwards_ms for cost in costs], quartiles=quartiles),
+        stacked([cost.outside for cost in costs], is_rate=True, quartiles=quartiles),
+        [DASH if peak is None else bytes_in_words(peak) for _, _, peak in every],
+    ]
+    return [list(cells) for cells in zip(*columns, strict=True)]
+
+
+def cost_notes(config: Mapping[str, Any]) -> list[str]:
+    where = "tensors on the GPU" if str(config["device"]).startswith("cuda") else "the whole process"
+    return [
+        "round: with everything in it, on one of the measured prompts a repeat; forwards: those of the same rounds "
+        f"again, with nothing around them; share outside: what is left. Most memory: of {where}, all models loaded."
+    ]
+
+
+def best_row(best: BestK) -> list[str]:
+    return [
+        str(best.contender),
+        *map(_choice, (best.measured, best.measured_cost, best.model)),
+        DASH if best.alpha is None else f"{best.alpha:.3f}".removeprefix("0"),
+        DASH if best.c is None else f"{best.c:.2f}",
+    ]
+
+
+def best_notes(report: BenchReport) -> list[str]:
+    ks = ", ".join(map(str, report.plan.ks))
+    notes = [f"Measured and by measured cost: of K = {ks}; by the model: of K = 0 to {EDGE}, α of all K together."]
+    choices = (each for best in report.best for each in (best.measured, best.measured_cost, best.model))
+    if any(choice and choice.k == 0 for choice in choices):
+        notes.append("0: do not speculate, the target alone is as fast or faster.")
+    return notes
+
+
+def _choice(choice: Choice | None) -> str:
+    return DASH if choice is None else f"{in_words(choice.k)} ({choice.speedup:.2f}×)"
