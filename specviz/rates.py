@@ -7,10 +7,9 @@ programs print and falls with K. ``None`` stands for undefined.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from specviz import theory
 from specviz.estimates import Interval, agreement, block_means_error, contradicts, interval, wilson
@@ -44,7 +43,8 @@ class LiveRates:
     are taken over the uncut rounds from ``tokens_per_round_first`` on; ``drafts`` says how many of those drafted K_r
     tokens, K_r -> rounds. The one-token steps come from the calibration at ``at_length`` tokens, in milliseconds.
 
-    These take the same time over any number of rounds; medians do not: see ``Rates``.
+    These take the same time over any number of rounds; so do the medians of ``Rates``, where a range goes on from the
+    one before.
     """
 
     first: int
@@ -109,16 +109,13 @@ class Rates(LiveRates):
     inspect_ms: float | None
 
 
-def with_medians(rates: LiveRates, part: Part) -> Rates:
-    """The rates of ``part`` with the medians, which take a look at every round of it."""
-    rows = part.rows
-    return Rates(
-        **{each.name: getattr(rates, each.name) for each in fields(rates)},
-        draft_ms=_median(rows["draft_ms"]),
-        verify_ms=_median(rows["verify_ms"]),
-        decide_ms=_median(rows["decide_ms"]),
-        inspect_ms=_median(rows["inspect_ms"]),
-    )
+TIMES = ("draft_ms", "verify_ms", "decide_ms", "inspect_ms")
+
+
+def with_medians(rates: LiveRates, medians: Mapping[str, float]) -> Rates:
+    """``rates`` with the medians of the ``TIMES`` of their rounds."""
+    given: dict[str, Any] = {each.name: getattr(rates, each.name) for each in fields(rates)}
+    return Rates(**given | {name: medians.get(name) for name in TIMES})
 
 
 def measure(part: Part, spans: Part, settings: Settings | None, calibration: Calibration | None) -> LiveRates:
@@ -246,10 +243,6 @@ def _share(part: float, whole: float) -> float | None:
     """A mean of numbers in [0, 1], kept there against the rounding of running sums."""
     mean = _ratio(part, whole)
     return None if mean is None else min(1.0, max(0.0, mean))
-
-
-def _median(values: NDArray[np.float64]) -> float | None:
-    return float(np.median(values)) if len(values) else None
 
 
 def _cost_ratio(target_step: float | None, draft_step: float | None) -> float | None:

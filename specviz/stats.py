@@ -6,13 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from specviz.events import Calibration, End, Event, Header, Round, Settings, Token
-from specviz.rates import LiveRates, PositionRate, Rates, measure, with_medians
+from specviz.medians import MovingMedians
+from specviz.rates import TIMES, LiveRates, PositionRate, Rates, measure, with_medians
 from specviz.series import Series, SeriesFold
 from specviz.summary import Span, summarise
 from specviz.tally import Tallies, inconsistency, tally
 from specviz.totals import TallyTable
+
+Column = NDArray[np.float64]
 
 __all__ = ["LiveRates", "PositionRate", "Rates", "RunStats", "Series", "inconsistency"]
 
@@ -33,6 +37,9 @@ class RunStats:
         self._tokens: list[Token] = []
         self._token_places: dict[Token, int] = {}
         self._measured: tuple[object, LiveRates] | None = None
+        self._medians: dict[int, MovingMedians[str]] = {}
+        self._verify_medians = MovingMedians(self._verify_values)
+        self._draft_medians = MovingMedians(self._draft_values)
         self._settings: list[Settings] = []
         self._starts: list[int] = []
         self._tokens_starts: list[int] = []
@@ -97,16 +104,13 @@ class RunStats:
 
     def verify_times(self, last: int | None = None) -> tuple[tuple[int, float], ...]:
         """(m, T_verify(m)) for every m there was, ascending."""
-        rows = self.tallies[1 : self._last(last)]
-        return tuple((int(k) + 1, float(np.median(rows["verify_ms"][rows["k"] == k]))) for k in np.unique(rows["k"]))
+        return tuple(sorted(self._verify_medians.over(2, max(1, self._last(last))).items()))
 
     def draft_time(self, last: int | None = None) -> float | None:
         """The median of draft_ms / K_r, in milliseconds, over the rounds of ``on_screen`` that drafted; None without
         one."""
         last = self._last(last)
-        rows = self.tallies[_begin(self._starts, last) - 1 : last]
-        rows = rows[rows["k"] > 0]
-        return float(np.median(rows["draft_ms"] / rows["k"])) if len(rows) else None
+        return self._draft_medians.over(_begin(self._starts, last), last).get("step")
 
     def summary(self) -> dict[str, Any]:
         """The object of ``run --json``: plain JSON values, undefined numbers None, whole-run numbers pooled."""
@@ -135,7 +139,22 @@ class RunStats:
         return [(self._settings[a - 1].k, self._measure(a, b, a)) for a, b in _ranges(self._tokens_starts, first, last)]
 
     def _measure(self, first: int, last: int, tokens_first: int) -> Rates:
-        return with_medians(self._measure_live(first, last, tokens_first), self._table.between(first, last))
+        if first not in self._medians:
+            self._medians[first] = MovingMedians(self._times)
+        return with_medians(self._measure_live(first, last, tokens_first), self._medians[first].over(first, last))
+
+    def _times(self, first: int, last: int) -> dict[str, Column]:
+        rows = self._table.between(first, last).rows
+        return {name: rows[name] for name in TIMES}
+
+    def _verify_values(self, first: int, last: int) -> dict[int, Column]:
+        rows = self._table.between(first, last).rows
+        return {int(k) + 1: rows["verify_ms"][rows["k"] == k] for k in np.unique(rows["k"])}
+
+    def _draft_values(self, first: int, last: int) -> dict[str, Column]:
+        rows = self._table.between(first, last).rows
+        rows = rows[rows["k"] > 0]
+        return {"step": rows["draft_ms"] / rows["k"]}
 
     def _measure_live(self, first: int, last: int, tokens_first: int) -> LiveRates:
         settings = self.settings(last)
