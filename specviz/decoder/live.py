@@ -15,24 +15,24 @@ import transformers
 from transformers import PreTrainedModel
 
 from specviz import __version__
-from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.config import RunOptions, RunRequest
 from specviz.decoder.beside import Beside
 from specviz.decoder.corpus import Corpus, open_corpus
-from specviz.decoder.devices import Placement, numbers, placements, where
+from specviz.decoder.devices import numbers, where
 from specviz.decoder.drafters import Drafter
 from specviz.decoder.drafters.layers import LayersDrafter
 from specviz.decoder.drafters.model import ModelDrafter, step_ms
 from specviz.decoder.drafters.ngram import NgramDrafter
 from specviz.decoder.ending import Ending
 from specviz.decoder.exits import exit_layer, no_exit, no_stack, plan_exit
-from specviz.decoder.families import slow_path, why_refused
-from specviz.decoder.hub import Locator, Places, fetch, refuse_without_room
-from specviz.decoder.loading import leave_a_core, load_weights, quiet_libraries, reported
+from specviz.decoder.families import slow_path
+from specviz.decoder.hub import Locator, Places
+from specviz.decoder.loading import leave_a_core, load_weights_of, may_be_read_ahead, quiet_libraries
 from specviz.decoder.models import CausalModel
 from specviz.decoder.packing import is_packed, pack
 from specviz.decoder.pair import PairFacts, pair_files, refuse_unless_forced, with_tokenizers
 from specviz.decoder.prompts import Read, read_prompt
-from specviz.decoder.reading import ModelFacts, ModelFiles
+from specviz.decoder.reading import ModelFacts
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
 from specviz.errors import SpecvizError
@@ -251,37 +251,6 @@ class LiveSource:
             "special_ids": sorted(pair.vocabulary.special_ids),
             "notes": list(pair.notes),
         }
-
-
-def may_be_read_ahead(files: ModelFiles) -> bool:
-    """Whether the weights can be read while it is still found out whether the pair is one: where nothing has to be
-    brought for it, and no Python of the model's own is run."""
-    return files.is_here and not files.code and not why_refused(files.config)
-
-
-def load_weights_of(
-    draft: ModelFiles | None, target: ModelFiles, options: PairOptions, emit: Emit
-) -> tuple[PreTrainedModel | None, PreTrainedModel]:
-    """Draft, if there is one, and target, each where it is to run; one set of weights where both are the same model in
-    the same place.
-
-    One behind the other: transformers reads each with several threads, and builds it under settings of the whole
-    process (the default dtype, for one), which two at once would take from each other.
-    """
-    at_draft, at_target = placements(options, draft, target)
-    refuse_without_room([model.to_fetch for model in (draft, target) if model])
-
-    def weights(of: ModelFiles, placement: Placement) -> PreTrainedModel:
-        fetch(*of.to_fetch, of.role, emit)
-        with reported(of.role, emit):
-            return load_weights(of, placement)
-
-    if draft is None or at_draft is None:
-        return None, weights(target, at_target)
-    first = weights(draft, at_draft)
-    one, other = ((of.place, of.revision) for of in (draft, target))
-    same = one == other and at_draft == at_target
-    return first, first if same else weights(target, at_target)
 
 
 def models_of(

@@ -13,7 +13,10 @@ import transformers
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import is_accelerate_available
 
-from specviz.decoder.devices import Placement, quantisation, weight_bytes
+from specviz.config import PairOptions
+from specviz.decoder.devices import Placement, placements, quantisation, weight_bytes
+from specviz.decoder.families import why_refused
+from specviz.decoder.hub import fetch, refuse_without_room
 from specviz.decoder.mapping import mapped_singly
 from specviz.decoder.reading import ModelFiles
 from specviz.errors import SpecvizError
@@ -87,6 +90,37 @@ def reported(stage: Stage, emit: Emit) -> Iterator[None]:
         yield
     finally:
         hook(before)
+
+
+def may_be_read_ahead(files: ModelFiles) -> bool:
+    """Whether the weights can be read while it is still found out whether the pair is one: where nothing has to be
+    brought for it, and no Python of the model's own is run."""
+    return files.is_here and not files.code and not why_refused(files.config)
+
+
+def load_weights_of(
+    draft: ModelFiles | None, target: ModelFiles, options: PairOptions, emit: Emit
+) -> tuple[PreTrainedModel | None, PreTrainedModel]:
+    """Draft, if there is one, and target, each where it is to run; one set of weights where both are the same model in
+    the same place.
+
+    One behind the other: transformers reads each with several threads, and builds it under settings of the whole
+    process (the default dtype, for one), which two at once would take from each other.
+    """
+    at_draft, at_target = placements(options, draft, target)
+    refuse_without_room([model.to_fetch for model in (draft, target) if model])
+
+    def weights(of: ModelFiles, placement: Placement) -> PreTrainedModel:
+        fetch(*of.to_fetch, of.role, emit)
+        with reported(of.role, emit):
+            return load_weights(of, placement)
+
+    if draft is None or at_draft is None:
+        return None, weights(target, at_target)
+    first = weights(draft, at_draft)
+    one, other = ((of.place, of.revision) for of in (draft, target))
+    same = one == other and at_draft == at_target
+    return first, first if same else weights(target, at_target)
 
 
 def load_weights(files: ModelFiles, placement: Placement) -> PreTrainedModel:

@@ -12,7 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from specviz.config import PairOptions, RunOptions
-from specviz.decoder import devices, live, loading, packing
+from specviz.decoder import devices, loading, packing
 from specviz.decoder.devices import Placement, choose_device, choose_dtype, placements, share_out
 from specviz.decoder.live import LiveSource
 from specviz.decoder.reading import ModelFiles
@@ -47,7 +47,7 @@ def test_c53_ids_and_probabilities_are_moved_explicitly(
         move(model, placement.device)
         return model
 
-    monkeypatch.setattr(live, "load_weights", elsewhere)
+    monkeypatch.setattr(loading, "load_weights", elsewhere)
     monkeypatch.setattr(devices, "choose_device", lambda asked, *_: torch.device(asked))
     options = PairOptions(drafts, targets, device=str(target), draft_device=str(draft))
     with Elsewhere() as world:
@@ -88,7 +88,7 @@ def test_a_device_that_is_not_there_is_refused_by_its_option(option: str, asked:
 
 def test_the_draft_device_is_refused_before_weights(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     drafts, targets = pair_of(shelf)
-    monkeypatch.setattr(live, "load_weights", lambda *_: pytest.fail("weights were read"))
+    monkeypatch.setattr(loading, "load_weights", lambda *_: pytest.fail("weights were read"))
     source = LiveSource(RunOptions(PairOptions(drafts, targets, draft_device="cuda:3"), Settings()))
     with pytest.raises(SpecvizError, match=r"^--draft-device cuda:3: there is no such device here"):
         source.open(lambda _: None)

@@ -10,7 +10,7 @@ import torch
 from transformers import PreTrainedModel
 
 from specviz.config import PairOptions, RunOptions
-from specviz.decoder import live
+from specviz.decoder import live, loading
 from specviz.decoder.beside import Beside, Dropped
 from specviz.decoder.devices import Placement
 from specviz.decoder.hub import Locator
@@ -98,14 +98,14 @@ def test_weights_are_read_while_tokenizers_are(shelf: Shelf, monkeypatch: pytest
         assert reading.wait(PATIENCE_S)
         return with_tokenizers(*files)
 
-    monkeypatch.setattr(live, "load_weights", weights)
+    monkeypatch.setattr(loading, "load_weights", weights)
     monkeypatch.setattr(live, "with_tokenizers", wait)
     assert play(opened(shelf.random(1), shelf.noisy(1, 0.1)), "w3", setting(2)).ids
 
 
 def test_weights_still_to_come_are_left_until_the_pair_is_known(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ModelFiles, "is_here", False)
-    monkeypatch.setattr(live, "load_weights", lambda *_: pytest.fail("weights were read"))
+    monkeypatch.setattr(loading, "load_weights", lambda *_: pytest.fail("weights were read"))
     monkeypatch.setattr(live, "with_tokenizers", refusing)
     with pytest.raises(SpecvizError, match=r"^no pair$"):
         source(shelf.random(1), shelf.random(2)).open(lambda _: None)
@@ -140,7 +140,7 @@ def test_a_refused_pair_stops_the_reading(shelf: Shelf, monkeypatch: pytest.Monk
         refused.set()
         raise SpecvizError("no pair")
 
-    monkeypatch.setattr(live, "load_weights", weights)
+    monkeypatch.setattr(loading, "load_weights", weights)
     monkeypatch.setattr(live, "with_tokenizers", refuse)
     with pytest.raises(SpecvizError, match=r"^no pair$"):
         source(shelf.random(1), shelf.random(2)).open(lambda _: None)
