@@ -30,7 +30,7 @@ from specviz.decoder.files import Problem
 from specviz.decoder.pair import PairFacts
 from specviz.decoder.places import Place
 from specviz.decoder.reading import ModelFacts
-from specviz.decoder.vocabulary import Vocabulary
+from specviz.decoder.vocabulary import Vocabulary, token_bytes
 
 RANK = 64
 SPREAD = 3.0
@@ -120,7 +120,7 @@ def make(shapes: Shapes, device: torch.device, dtype: torch.dtype) -> Made:
     draft, target = (
         facts_of(role, config, tokenizer) for role, config in zip(("draft", "target"), shapes.both, strict=True)
     )
-    facts = PairFacts(draft, target, (), ids)
+    facts = PairFacts(draft, target, (), ids, token_bytes(tokenizer))
     return Made(facts, facts.vocabulary(), *models)
 
 
