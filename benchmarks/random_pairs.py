@@ -141,7 +141,7 @@ def tokenizer_of(size: int) -> PreTrainedTokenizerFast:
 def facts_of(role: str, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerFast) -> ModelFacts:
     name: Role = "draft" if role == "draft" else "target"
     nowhere = Place(name, f"random:{name}", Path(), {})
-    return ModelFacts(nowhere, None, config, tokenizer, frozenset(), Problem("is not in files"), {}, False)
+    return ModelFacts(nowhere, None, config, Problem("is not in files"), {}, False, tokenizer, frozenset())
 
 
 @torch.no_grad()
