@@ -106,16 +106,17 @@ def key_times(trace: Path, options: list[str], columns: int, lines: int, presses
             raise SystemExit("the app ended before its text did")
     times: list[float] = []
     while len(times) < presses and not terminal.ended:
-        key, expected = (b"-", b"K 3") if len(times) % 2 == 0 else (b"+", b"K 4")
+        key, k = ("-", 3) if len(times) % 2 == 0 else ("+", 4)
+        expected = f"→{k}", f"K {k}"  # from the next round on; already
         rest = time.monotonic() + 0.1
         while time.monotonic() < rest:
             terminal.read(0.01)
         pressed, seen = time.monotonic(), b""
-        terminal.write(key)
-        while expected not in STYLING.sub(b"", seen):
+        terminal.write(key.encode())
+        while not any(words.encode() in STYLING.sub(b"", seen) for words in expected):
             data = terminal.read(0.01)
             if data is None or time.monotonic() - pressed > 5:
-                raise SystemExit(f"{expected.decode()} was not painted")
+                raise SystemExit(f"the new K, {k}, was not painted")
             seen += data
         times.append((time.monotonic() - pressed) * 1e3)
     terminal.write(b"q")
