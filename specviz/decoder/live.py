@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 
 from specviz import __version__
 from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.decoder.compiling import compile_models
 from specviz.decoder.corpus import Corpus, open_corpus
 from specviz.decoder.devices import Placement, numbers, placements, where
 from specviz.decoder.drafters import Drafter
@@ -106,8 +107,9 @@ class LiveSource:
         late = [told for model in (second, target) if model and (told := slow_note(model)) and told not in facts.notes]
         for slow in late:
             emit(Notice(slow))
+        uncompiled = compile_models([model for model in (second, target) if model], options.compile, emit)
         gc.freeze()  # hundreds of thousands of objects of the libraries, which no later collection need look at
-        notes = *facts.notes, *late, *forced
+        notes = *facts.notes, *late, *uncompiled, *forced
         leave = exit_of(target, self._options)
         self._pair = Pair(facts, facts.vocabulary(), second, target, notes, leave, corpus)
 
@@ -226,6 +228,7 @@ class LiveSource:
             "dtype": numbers(pair.target.model),
             "draft_device": where(pair.second.model) if pair.second else None,
             "draft_dtype": numbers(pair.second.model) if pair.second else None,
+            "compiled": [model.role for model in pair.models if model.compiled],
             "threads": torch.get_num_threads(),
             "attention": str(getattr(pair.target.model.config, "_attn_implementation", "unknown")),
             "versions": {

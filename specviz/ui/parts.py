@@ -144,7 +144,7 @@ class LoadingPanel(Static):
         super().__init__()
         self._ascii = ascii
         self._transfer = Transfer()
-        self._rare: set[Stage] = {"corpus"}
+        self._rare: set[Stage] = {"corpus", "compiling"}
 
     def show(self, title: str, progress: Progress | None, *, live: bool = True) -> None:
         """``live`` False: nothing is loaded that has stages."""
