@@ -1,10 +1,12 @@
 """A round on the bundled pair beside its bare forwards, and tokens/s beside transformers' assisted generation.
 
-    OMP_NUM_THREADS=1 python benchmarks/cpu_small.py [--k 4] [--tokens 128] [--repeats 5] [--inspect] [--compile] [--wall]
+    OMP_NUM_THREADS=1 python benchmarks/cpu_small.py [--k 4] [--tokens 128] [--repeats 5] [--inspect]
+        [--compile] [--wall]
 
 All in one process and on one CPU thread, in turns: a run as ``specviz run --no-inspect`` makes it (``--inspect``: with
-everything it records, ``--compile``: compiled), the forwards of the same rounds once more with nothing around them, and at temperature 0
-assisted generation of transformers at the same K, whose text must be the same. Times are the process's own by default,
+everything it records; ``--compile``: compiled, and then so are the forwards), the forwards of the same rounds once more
+with nothing around them, and at temperature 0 assisted generation of transformers at the same K, as it is by itself,
+whose text must be the same. Times are the process's own by default,
 which other work on the machine moves less than the time on the wall. A round: median of those that drafted K, the first
 aside; a ratio: median of the repeats, with all of them behind it.
 """

@@ -7,8 +7,9 @@ sizes.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import copy
+from hashlib import blake2b
 from types import FunctionType
 from typing import Any
 
@@ -62,7 +63,8 @@ class CompiledForward:
         self.cache = cache
         self.device = model.device
         self._places = self._numbers()
-        self._packs = self.device.type == "cpu" and _weight_bytes(model) <= PACKED_BELOW
+        packs = self.device.type == "cpu" and sum(weight.nbytes for weight in model.parameters()) <= PACKED_BELOW
+        self._packed = fingerprint(model) if packs else None
         self._forward = _compiled(model, vocab_size)
         self._is_compiled = False
 
@@ -87,7 +89,7 @@ class CompiledForward:
         )
 
     def __call__(self, ids: Tensor, start: int, keep: int) -> tuple[Tensor, Tensor]:
-        """What ``shifted`` gives for the scores [keep, vocab_size] of the last ``keep`` of ``ids``, fed at ``start``."""
+        """Feed ``ids`` at ``start``: what ``shifted`` gives for the scores [keep, vocab_size] of the last ``keep``."""
         n = len(ids)
         if self.cache.places > len(self._places):
             self._places = self._numbers()
@@ -116,14 +118,14 @@ class CompiledForward:
         buffers = self.cache.buffers
         if self._is_compiled:
             if self.device.type == "cuda":
-                torch.compiler.cudagraph_mark_step_begin()
+                torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
             return self._forward(ids, at, known, buffers)  # type: ignore[no-any-return]
         ids, at, known = (tensor.clone() for tensor in (ids, at, known))
         for tensor in (ids, at, known):
             torch._dynamo.mark_dynamic(tensor, 0)
         for buffer in buffers:
             torch._dynamo.mark_dynamic(buffer, 2)
-        with _settings(packs=self._packs):
+        with _settings(self._packed):
             found = self._forward(ids, at, known, buffers)
         self._is_compiled = True
         return found  # type: ignore[no-any-return]
@@ -151,28 +153,34 @@ def _compiled(model: PreTrainedModel, vocab_size: int) -> Any:
 
 
 @contextmanager
-def _settings(*, packs: bool) -> Iterator[None]:
-    """The compiler's, while it compiles.
+def _settings(packed: str | None) -> Iterator[None]:
+    """The compiler's, while it compiles. ``packed``: the fingerprint of weights that are to be packed.
 
     In its own words ``freezing``: weights become constants, and matrix products code of its own around a packed copy of
     them: for a few rows at a time that halves what the libraries take, on some processors more. Packed by oneDNN they
-    could not be kept from one start to the next.
+    could not be kept from one start to the next. What is kept holds the weights and is made for a number of threads,
+    but is found again by shapes alone, so both are put into its name.
     """
     from torch._inductor import config as inductor_config  # seconds, for nobody who does not compile
+    from torch.utils._triton import has_triton_package
 
-    of_inductor: dict[str, Any] = {"compile_threads": 1}  # processes of its own want a terminal's real streams
-    if not packs:
-        with inductor_config.patch(of_inductor):
-            yield
-        return
-    of_inductor |= {"freezing": True, "max_autotune": True, "max_autotune_gemm_backends": "CPP"}
-    with (
-        inductor_config.patch(of_inductor),
-        torch._dynamo.config.patch(prepare_freezing=True),
-        torch.backends.mkldnn.flags(enabled=False),
-    ):
+    # With Triton, more threads are processes, which an app's streams may not suit.
+    of_inductor: dict[str, Any] = {"compile_threads": 1} if has_triton_package() else {}
+    if packed is not None:
+        of_inductor |= {"freezing": True, "max_autotune": True, "max_autotune_gemm_backends": "CPP"}
+    name = f"specviz {torch.get_num_threads()} {packed}"
+    with ExitStack() as stack:
+        stack.enter_context(inductor_config.patch(of_inductor))
+        stack.enter_context(torch.compiler.config.patch(cache_key_tag=name))  # type: ignore[attr-defined]
+        if packed is not None:
+            stack.enter_context(torch._dynamo.config.patch(prepare_freezing=True))
+            stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
         yield
 
 
-def _weight_bytes(model: PreTrainedModel) -> int:
-    return sum(weight.nbytes for weight in model.parameters())
+def fingerprint(model: PreTrainedModel) -> str:
+    """The same for the same weights."""
+    found = blake2b(digest_size=16)
+    for numbers in (*model.parameters(), *model.buffers()):
+        found.update(numbers.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return found.hexdigest()

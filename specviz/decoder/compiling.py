@@ -30,26 +30,34 @@ class CannotCompile(Exception):
 
 
 def compile_models(models: Sequence[CausalModel], asked: bool | None, emit: Emit) -> tuple[str, ...]:
-    """Compile what can be compiled of ``models``; ``asked`` None: on CUDA only. What could not be, in a sentence each.
+    """Compile what can be compiled of ``models``; ``asked`` None: on CUDA only. What could not be, in sentences.
 
     A model that cannot goes on as it is. Models that share their weights share the graph.
     """
     wanted = [model for model in models if asked or (asked is None and model.device.type == "cuda")]
-    told: list[str] = []
+    told: dict[str, None] = {}
+
+    def tell(sentence: str) -> None:
+        if sentence not in told:
+            emit(Notice(sentence))
+        told[sentence] = None
+
     for done, model in enumerate(wanted):
+        if (missing := what_is_missing(model.device)) is not None:
+            tell(f"Nothing is compiled for {model.device.type}: {missing}")
+            continue
         emit(Progress("compiling", done, len(wanted), "models"))
         twin = next((other for other in wanted[:done] if other.model is model.model and other.compiled), None)
         try:
             _compile(model, twin)
         except CannotCompile as why:
-            told.append(f"The {model.role} {model.name} runs without --compile: {why}")
-            emit(Notice(told[-1]))
+            tell(f"The {model.role} {model.name} is not compiled: {why}")
     return tuple(told)
 
 
 def _compile(model: CausalModel, twin: CausalModel | None) -> None:
     """Raises CannotCompile."""
-    if (why := why_not(model) or what_is_missing(model.device)) is not None:
+    if (why := why_not(model)) is not None:
         raise CannotCompile(why)
     try:
         expected = _trial(model)
@@ -126,7 +134,7 @@ def _trial(model: CausalModel) -> Tensor:
 
 
 def _in_words(error: Exception) -> str:
-    """The first line of what a compiler raised."""
+    """The line of what a compiler raised that says what was wrong, else the first."""
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
-    first = (lines or ["without a word"])[0].rstrip(".:")
-    return f"compiling it failed ({type(error).__name__}: {first[:200]})."
+    line = next((line for line in lines if "error:" in line), (lines or ["without a word"])[0]).rstrip(".:")
+    return f"compiling it failed ({type(error).__name__}: {line[:200]})."

@@ -70,7 +70,7 @@ class PlacedLayer(CacheLayerMixin):  # type: ignore[misc]
 
 
 class PlacedCache(Cache):  # type: ignore[misc]
-    """``length``: so many positions count; whoever feeds moves it on. ``partial``: only the first layers are at work."""
+    """``length``: so many positions count; who feeds moves it on. ``partial``: only the first layers are at work."""
 
     def __init__(self, layers: int) -> None:
         super().__init__(layers=[PlacedLayer(self) for _ in range(layers)])
