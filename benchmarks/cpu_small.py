@@ -1,10 +1,12 @@
 """A round on the bundled pair beside its bare forwards, and tokens/s beside transformers' assisted generation.
 
-    OMP_NUM_THREADS=1 python benchmarks/cpu_small.py [--k 4] [--tokens 128] [--repeats 5] [--inspect] [--wall]
+    OMP_NUM_THREADS=1 python benchmarks/cpu_small.py [--k 4] [--tokens 128] [--repeats 5] [--inspect]
+        [--compile] [--wall]
 
 All in one process and on one CPU thread, in turns: a run as ``specviz run --no-inspect`` makes it (``--inspect``: with
-everything it records), the forwards of the same rounds once more with nothing around them, and at temperature 0
-assisted generation of transformers at the same K, whose text must be the same. Times are the process's own by default,
+everything it records; ``--compile``: compiled, and then so are the forwards), the forwards of the same rounds once more
+with nothing around them, and at temperature 0 assisted generation of transformers at the same K, as it is by itself,
+whose text must be the same. Times are the process's own by default,
 which other work on the machine moves less than the time on the wall. A round: median of those that drafted K, the first
 aside; a ratio: median of the repeats, with all of them behind it.
 """
@@ -16,7 +18,7 @@ from turns import shown, taken
 
 from specviz.config import PREPARED_PROMPTS, PairOptions, RunOptions
 from specviz.decoder.live import LiveSource
-from specviz.events import Settings
+from specviz.events import Notice, Settings
 
 TALE = PREPARED_PROMPTS[0][1]
 
@@ -27,12 +29,13 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--inspect", action="store_true")
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--wall", action="store_true")
     asked = parser.parse_args()
     clock = time.perf_counter if asked.wall else time.process_time
-    pair = PairOptions(device="cpu")
+    pair = PairOptions(device="cpu", compile=asked.compile)
     source = LiveSource(RunOptions(pair, Settings(), max_new_tokens=asked.tokens, calibrate=0, inspect=asked.inspect))
-    source.open(lambda _: None)
+    source.open(lambda event: print(event.message) if isinstance(event, Notice) else None)
     for temperature in (0.0, 1.0):
         settings = Settings(k=asked.k, temperature=temperature, draft_temperature=temperature)
         turns = taken(source, TALE, settings, asked.repeats, clock, against=temperature == 0)

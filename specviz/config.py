@@ -34,7 +34,8 @@ class PairOptions:
 
     ``draft`` None: the target alone, for drafters without a model. ``draft_device``: where the draft runs, None where
     that is left to ``device``. ``offline``: the cache only. ``trust_remote_code``: run Python files that come with a
-    model. ``allow_pickle``: read weights that are there as pickle files only.
+    model. ``allow_pickle``: read weights that are there as pickle files only. ``compile``: forwards of a few ids by
+    torch.compile, None on CUDA only.
     """
 
     draft: str | None = BUNDLED_DRAFT
@@ -48,6 +49,7 @@ class PairOptions:
     offline: bool = False
     trust_remote_code: bool = False
     allow_pickle: bool = False
+    compile: bool | None = None
 
     @property
     def roles(self) -> tuple[Role, ...]:

@@ -16,7 +16,9 @@ PlainReason = Literal["k_zero", "budget", "context", "draft_context", "no_match"
 context full, no n-gram match."""
 StopReason = Literal["max_new_tokens", "end_of_text", "stop_string", "context"]
 EndReason = Literal["max_new_tokens", "end_of_text", "stop_string", "context", "user", "error"]
-Stage = Literal["files", "import", "tokenizer", "corpus", "draft", "target", "warm-up", "calibrating", "recording"]
+Stage = Literal[
+    "files", "import", "tokenizer", "corpus", "draft", "target", "compiling", "warm-up", "calibrating", "recording"
+]
 
 
 @dataclass(frozen=True, slots=True)

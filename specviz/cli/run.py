@@ -13,7 +13,7 @@ from typing import Any
 from specviz.cli.console import colours, marked, say, show, speaks_unicode
 from specviz.cli.live import DeferredSource
 from specviz.config import RunOptions, RunRequest
-from specviz.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round
+from specviz.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round, Stage
 from specviz.rates import Rates
 from specviz.recorder import Recorder
 from specviz.session import failure
@@ -68,6 +68,9 @@ class Printer:
             show(self._decoder.finish())
 
 
+PATIENCE: dict[Stage, str] = {"compiling": ", for the first time a minute or more"}
+
+
 class Loading:
     """Says on stderr what is being loaded: a line a stage, and some a minute of a long download."""
 
@@ -88,7 +91,7 @@ class Loading:
             come = f"{bytes_in_words(progress.done)} of {bytes_in_words(progress.total or 0)}"
             say(f"{progress.stage}: {come}, {safe_terminal_text(self._transfer.words())}")
         else:
-            say(f"{progress.stage} …")
+            say(f"{progress.stage}{PATIENCE.get(progress.stage, '')} …")
 
 
 class Terminated(BaseException):

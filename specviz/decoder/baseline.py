@@ -12,6 +12,7 @@ from transformers import DynamicCache
 
 from specviz.bench_duels import Duel, Fought, Pace
 from specviz.config import RunRequest
+from specviz.decoder.compiled import CompiledForward
 from specviz.decoder.families import CROP
 from specviz.decoder.live import LiveSource, Pair
 from specviz.decoder.memory import peak
@@ -168,6 +169,31 @@ def has_bare(pair: Pair) -> bool:
     return all(model.way_back is CROP for model in pair.models) and pair.second is not None
 
 
+class _BareCompiled:
+    """A compiled forward and its cache, with nothing around them."""
+
+    def __init__(self, forward: CompiledForward, model: CausalModel, ids: Sequence[int]) -> None:
+        self._forward = forward
+        self._cache = forward.cache
+        if ids:
+            model.model(input_ids=self.tensor(ids), cache=self._cache, use_cache=True, logits_to_keep=1)
+            self._cache.length = len(ids)
+
+    @property
+    def length(self) -> int:
+        return self._cache.length
+
+    def tensor(self, ids: Sequence[int]) -> Tensor:
+        return torch.tensor([list(ids)], device=self._forward.device)
+
+    def forward(self, ids: Tensor, keep: int) -> None:
+        self._forward(ids[0], self.length, keep)
+        self._cache.length += ids.shape[1]
+
+    def crop(self, length: int) -> None:
+        self._cache.length = min(length, self.length)
+
+
 class _Bare:
     """A model of transformers and its cache, with nothing around them."""
 
@@ -193,6 +219,13 @@ class _Bare:
         self.length = min(length, self.length)
 
 
+def _bare(model: CausalModel, ids: Sequence[int]) -> _Bare | _BareCompiled:
+    """``model`` as it runs, behind ``ids``."""
+    if model.compiled is None:
+        return _Bare(model, ids)
+    return _BareCompiled(model.compiled.afresh(), model, ids)
+
+
 @torch.inference_mode()
 def bare_ms(
     pair: Pair, prompt: Sequence[int], rounds: Sequence[Round], *, clock: Clock = time.perf_counter
@@ -201,7 +234,7 @@ def bare_ms(
 
     A round of K_r drafts is K_r forwards of the draft, the first of what it lacks of the text, and one of the target.
     """
-    draft, target = _Bare(pair.draft, prompt[:-1]), _Bare(pair.target, prompt[:-1])
+    draft, target = _bare(pair.draft, prompt[:-1]), _bare(pair.target, prompt[:-1])
     text, times = list(prompt), []
     for round_ in rounds:
         drafted = [token.id for token in round_.drafted]

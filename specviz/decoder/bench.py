@@ -11,10 +11,11 @@ from specviz.decoder.drafters import Drafter, Proposal
 from specviz.decoder.drafters.layers import LayersDrafter
 from specviz.decoder.ending import Ending
 from specviz.decoder.hub import Places
-from specviz.decoder.live import LiveSource, Pair, calibrate
+from specviz.decoder.live import LiveSource, Pair
 from specviz.decoder.memory import peak
 from specviz.decoder.models import UNLIMITED, CausalModel
 from specviz.decoder.prompts import read_prompt
+from specviz.decoder.readiness import calibrate
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.uniforms import Uniforms
 from specviz.events import Calibration, Round, Settings

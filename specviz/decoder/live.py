@@ -2,7 +2,6 @@
 
 import gc
 import platform
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -17,11 +16,12 @@ from transformers import PreTrainedModel
 from specviz import __version__
 from specviz.config import RunOptions, RunRequest
 from specviz.decoder.beside import Beside
+from specviz.decoder.compiling import compile_models
 from specviz.decoder.corpus import Corpus, open_corpus
 from specviz.decoder.devices import numbers, where
 from specviz.decoder.drafters import Drafter
 from specviz.decoder.drafters.layers import LayersDrafter
-from specviz.decoder.drafters.model import ModelDrafter, step_ms
+from specviz.decoder.drafters.model import ModelDrafter
 from specviz.decoder.drafters.ngram import NgramDrafter
 from specviz.decoder.ending import Ending
 from specviz.decoder.exits import exit_layer, no_exit, no_stack, plan_exit
@@ -32,17 +32,13 @@ from specviz.decoder.models import CausalModel
 from specviz.decoder.packing import is_packed, pack
 from specviz.decoder.pair import PairFacts, pair_files, refuse_unless_forced, with_tokenizers
 from specviz.decoder.prompts import Read, read_prompt
+from specviz.decoder.readiness import calibrate, kept_warm, settle, warm_up
 from specviz.decoder.reading import ModelFacts
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
 from specviz.errors import SpecvizError
-from specviz.events import Calibration, End, Event, Header, Notice, Progress, Prompt, Ready, Round, Settings
+from specviz.events import End, Event, Header, Notice, Progress, Prompt, Ready, Round, Settings
 from specviz.source import Emit
-
-RESTED = 0.02
-"""Seconds without a model call behind which the next ones are slower for it."""
-WAKING = 0.05
-"""Seconds of work behind which they are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +105,17 @@ class LiveSource:
                 emit(Notice(refusal, permanent=True))
             corpus = open_corpus(drafting.ngram_corpus, facts.target.tokenizer, emit) if drafting.ngram_corpus else None
             vocabulary = facts.vocabulary()
-            draft_weights, target_weights = weights.wait(emit)
-        for model in filter(None, (draft_weights, target_weights)):
-            pack(model)
-        second, target = models_of(facts, draft_weights, target_weights)
-        late = [told for model in (second, target) if model and (told := slow_note(model)) and told not in facts.notes]
+            second, target = models_of(facts, *weights.wait(emit))
+        models = [model for model in (second, target) if model]
+        late = [told for model in models if (told := slow_note(model)) and told not in facts.notes]
         for slow in late:
             emit(Notice(slow))
+        uncompiled = compile_models(models, options.compile, emit)
+        for model in models:
+            if not model.compiled:
+                pack(model.model)
         gc.freeze()  # hundreds of thousands of objects of the libraries, which no later collection need look at
-        notes = *facts.notes, *late, *forced
+        notes = *facts.notes, *late, *uncompiled, *forced
         leave = exit_of(target, self._options)
         self._pair = Pair(facts, vocabulary, second, target, notes, leave, corpus)
 
@@ -165,6 +163,7 @@ class LiveSource:
             warm_up(pair.target, run.drafter, ids, request.settings.k)
             if self._options.calibrate:
                 yield Progress("calibrating")
+                settle(pair.target, ids[-1])
                 yield calibrate(pair.target, run.drafter, ids, self._options.calibrate)
         yield Ready()
 
@@ -236,6 +235,7 @@ class LiveSource:
             "dtype": numbers(pair.target.model),
             "draft_device": where(pair.second.model) if pair.second else None,
             "draft_dtype": numbers(pair.second.model) if pair.second else None,
+            "compiled": [model.role for model in pair.models if model.compiled],
             "packed": [model.role for model in pair.models if is_packed(model.model)],
             "threads": torch.get_num_threads(),
             "attention": str(getattr(pair.target.model.config, "_attn_implementation", "unknown")),
@@ -282,37 +282,3 @@ def exit_of(target: CausalModel, options: RunOptions) -> int | None:
 def slow_note(model: CausalModel) -> str | None:
     cost = model.way_back.slow
     return slow_path(model.role, model.name, model.model.config, cost) if cost else None
-
-
-def warm_up(target: CausalModel, drafter: Drafter, ids: list[int], k: int) -> None:
-    """Run the shapes of a round once, draft step and verification, and roll them back."""
-    if drafter.room(len(ids)):
-        drafter.warm_up(ids[-1])
-    length = target.length
-    if length + k + 1 <= target.context:
-        target.feed([ids[-1]] * (k + 1), keep=k + 1)
-        target.roll_back_to(length)
-    target.refuse_odd(float(target.odd))
-
-
-def kept_warm(rounds: Iterator[Round], rehearse: Callable[[Settings], None]) -> Iterator[Round]:
-    """The same rounds, each timed as if it came at once behind the one before.
-
-    A processor that has rested comes back with a low clock and other things in its caches: with 0.2 s between them,
-    rounds of 14 ms took a third longer. So behind a rest short rounds are rehearsed until that is over, outside every
-    timing.
-    """
-    for round_ in rounds:
-        left = time.perf_counter()
-        yield round_
-        rested = time.perf_counter() - left > RESTED
-        if rested and round_.stop is None and round_.timing.total_ms < WAKING * 1e3:
-            awake = time.perf_counter() + WAKING
-            while time.perf_counter() < awake:
-                rehearse(round_.settings)
-
-
-def calibrate(target: CausalModel, drafter: Drafter, ids: list[int], repeats: int) -> Calibration:
-    """T_p and T_q: one-token steps on the last prompt token, rolled back; no uniform is used."""
-    draft_ms = drafter.step_ms(ids[-1], repeats) if drafter.room(len(ids)) else None
-    return Calibration(step_ms(target, ids[-1], repeats), draft_ms, len(ids))

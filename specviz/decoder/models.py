@@ -10,9 +10,11 @@ from torch import Tensor
 from transformers import Cache, PreTrainedModel
 
 from specviz.decoder.caches import Past
+from specviz.decoder.compiled import CompiledForward
 from specviz.decoder.families import edge_of_positions, way_back
 from specviz.decoder.layers import stack_of
 from specviz.decoder.sampling import NonFiniteScores, shifted, upload
+from specviz.decoder.static_cache import Placed
 from specviz.errors import SpecvizError
 
 UNLIMITED = 2**31
@@ -25,6 +27,7 @@ class CausalModel:
     ``context``: the largest number of positions the model may be fed with the present text.
     ``device``: where ids go in and scores come out, whatever other devices the model is spread over.
     ``odd``: 0, or NaN once any scores were not finite: a number on the device, for whoever hears from it next.
+    ``compiled``: what forwards of a few ids go through from the next ``reset`` on, None for the model as it is.
     """
 
     def __init__(self, model: PreTrainedModel, *, role: str, name: str, vocab_size: int, context: int) -> None:
@@ -45,6 +48,7 @@ class CausalModel:
         self._takes_cache = "cache" in accepted
         self._takes_keep = "logits_to_keep" in accepted
         self._positions = torch.arange(256, device=self.device).unsqueeze(0)
+        self.compiled: CompiledForward | None = None
         self.bar((), 0)
         self.reset()
 
@@ -52,7 +56,11 @@ class CausalModel:
         """Forget every position."""
         self.context = self._limit
         self.odd = torch.zeros((), device=self.device)
-        self._past: Past = self.way_back.past(self._forward, self.model.config)
+        self._past: Past = (
+            self.way_back.past(self._forward, self.model.config)
+            if self.compiled is None
+            else Placed(self._forward, self.compiled.cache)
+        )
 
     def bar(self, ids: Collection[int], until: int) -> None:
         """Give ``ids`` no probability at any position of the text before ``until``."""
@@ -136,6 +144,18 @@ class CausalModel:
         return upload(torch.tensor(ids, dtype=torch.long), self.device)
 
     def _forward(self, ids: Tensor, start: int, cache: Cache | None, keep: int) -> Tensor:
+        if self.compiled is not None and self.compiled.takes(ids, cache):
+            scores, odd = self.compiled(ids, start, keep)
+        else:
+            scores, odd = shifted(self._scores(ids, start, cache, keep))
+        barred = self._barred_until - (start + len(ids) - keep + 1)
+        if barred > 0:  # row r speaks of the position behind it
+            scores[:barred].index_fill_(-1, self._barred, float("-inf"))
+            scores, odd = shifted(scores)
+        self.odd = self.odd + odd
+        return scores
+
+    def _scores(self, ids: Tensor, start: int, cache: Cache | None, keep: int) -> Tensor:
         """One forward. Positions are given, since not every family counts what its cache holds; a mask is not, since
         there is no padding, and some families would take one for the block alone."""
         n = len(ids)
@@ -148,13 +168,7 @@ class CausalModel:
         if self._takes_keep:
             given["logits_to_keep"] = self._span(n - keep, n)[0] if self.picks and keep < n else keep
         out = self.model(input_ids=ids.unsqueeze(0), **given)
-        scores = out.logits[0, -keep:, : self.vocab_size].to(self.device)
-        barred = self._barred_until - (start + n - keep + 1)
-        if barred > 0:  # row r speaks of the position behind it
-            scores = scores.clone()
-            scores[:barred].index_fill_(-1, self._barred, float("-inf"))
-        scores, odd = shifted(scores)
-        self.odd = self.odd + odd
+        scores: Tensor = out.logits[0, -keep:, : self.vocab_size].to(self.device)
         return scores
 
     def _span(self, start: int, end: int) -> Tensor:

@@ -144,7 +144,7 @@ class LoadingPanel(Static):
         super().__init__()
         self._ascii = ascii
         self._transfer = Transfer()
-        self._rare: set[Stage] = {"corpus", "recording"}
+        self._rare: set[Stage] = {"corpus", "compiling", "recording"}
 
     def show(self, title: str, progress: Progress | None, *, live: bool = True) -> None:
         """``live`` False: nothing is loaded that has stages."""

@@ -21,6 +21,7 @@ STAGES: dict[Stage, str] = {
     "corpus": "n-gram corpus",
     "draft": "draft model",
     "target": "target model",
+    "compiling": "compiling, for the first time a minute or more",
     "warm-up": "warm-up",
     "calibrating": "timing one step of each",
     "recording": "recorded rounds",

@@ -41,7 +41,7 @@ class Opened:
 def opened(target: str, draft: str | None = None, *, alone: bool = False, **options: Any) -> Opened:
     """Load a pair, a model as its own draft where none is named, or ``alone`` without a draft; ``options`` of
     PairOptions and RunOptions."""
-    of_pair = {name: options.pop(name) for name in ("force", "dtype", "device") if name in options}
+    of_pair = {name: options.pop(name) for name in ("force", "dtype", "device", "compile") if name in options}
     run_options = {"calibrate": 0, "max_new_tokens": 32, "settings": Settings(), **options}
     pair = PairOptions(None if alone else draft or target, target, **of_pair)
     source = LiveSource(RunOptions(pair, **run_options))

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import kstest
 
 from specviz.config import PairOptions, RunOptions, RunRequest
-from specviz.decoder import live
+from specviz.decoder import readiness
 from specviz.decoder.live import LiveSource
 from specviz.decoder.speculative import Speculation
 from specviz.decoder.uniforms import Uniforms
@@ -88,8 +88,8 @@ def test_a_rehearsal_leaves_no_trace(shelf: Shelf) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Speculation, "rehearse", counted)
-        patch.setattr(live, "RESTED", -1.0)
-        patch.setattr(live, "WAKING", 0.03)
+        patch.setattr(readiness, "RESTED", -1.0)
+        patch.setattr(readiness, "WAKING", 0.03)
         again = play(pair, PROMPT, SETTINGS, seed=7)
     assert rehearsed
     assert [replace(r, timing=NO_TIMES) for r in again.rounds] == [replace(r, timing=NO_TIMES) for r in run.rounds]
