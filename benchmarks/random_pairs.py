@@ -27,6 +27,7 @@ from transformers import (
 
 from specviz.config import Role
 from specviz.decoder.files import Problem
+from specviz.decoder.models import CausalModel
 from specviz.decoder.pair import PairFacts
 from specviz.decoder.places import Place
 from specviz.decoder.reading import ModelFacts
@@ -92,14 +93,15 @@ SHAPES: dict[str, Callable[[], Shapes]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class Made:
-    """A pair of models in memory, and what their files would say."""
+    """A pair of models in memory, and what their files would say. ``fast``: both once more, compiled."""
 
     facts: PairFacts
     vocabulary: Vocabulary
     draft: PreTrainedModel
     target: PreTrainedModel
+    fast: tuple[CausalModel, ...] | None = None
 
     @property
     def device(self) -> torch.device:
