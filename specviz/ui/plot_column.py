@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
 
 EVERY = 0.15
-"""Least seconds between two drawings, less than between two paints of a flooded screen: both go into one frame."""
+"""Least seconds between two drawings."""
+FLOODED = 0.3
+"""The same while rounds come faster than the eye follows: with every other paint of the screen, and in its frame."""
 SELDOM = 0.6
 """The same while a long recording is read."""
 
@@ -45,20 +47,21 @@ class PlotColumn(Vertical):
             await self._charts.mount(*self._plots)
             self._draw()
 
-    def update(self) -> None:
-        """Something changed: draw now, or as soon as it is time again."""
-        if self._timer is None:
-            wait = self._next - time.monotonic()
-            if wait > 0:
-                self._timer = self.set_timer(wait, self._draw)
-            else:
-                self._draw()
+    def update(self, *, flooded: bool = False) -> None:
+        """Something changed: draw now, or as soon as it is time again. ``flooded``: this is soon called again, too."""
+        if self._timer is not None:
+            return
+        wait = self._next - time.monotonic()
+        if wait <= 0:
+            self._draw(FLOODED if flooded else EVERY)
+        elif not flooded or self._timeline.expected is not None:
+            self._timer = self.set_timer(wait, self._draw)
 
-    def _draw(self) -> None:
+    def _draw(self, rest: float = EVERY) -> None:
         self._timer = None
         if not self.is_on_screen:
             return
-        self._next = time.monotonic() + (EVERY if self._timeline.expected is None else SELDOM)
+        self._next = time.monotonic() + (rest if self._timeline.expected is None else SELDOM)
         rates = self._timeline.rates
         self._positions.show(rates)
         self._positions.styles.height = 1 + max(1, self._timeline.max_k) + self._positions.gutter.height

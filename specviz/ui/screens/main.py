@@ -113,7 +113,7 @@ class MainScreen(PanelActions):
         )
         self.round.styles.height = max_k + ROUND_LINES + self.round.gutter.height
         self.strip.show(timeline.counts, timeline.shown, max_k + 1, whole=timeline.reveal is None)
-        self.plots.update()
+        self.plots.update(flooded=self.transport.flooding)
         self._inspect()
         self._update_lines()
         self._tell()
@@ -207,7 +207,7 @@ class MainScreen(PanelActions):
     def on_resize(self, event: events.Resize) -> None:
         small = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
         self.set_class(small, "-too-small")
-        self.plots.update()
+        self.plots.update(flooded=self.transport.flooding)
 
     # -- keys
 
