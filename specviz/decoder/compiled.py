@@ -125,7 +125,7 @@ class CompiledForward:
             torch._dynamo.mark_dynamic(tensor, 0)
         for buffer in buffers:
             torch._dynamo.mark_dynamic(buffer, 2)
-        with _settings(self._packed):
+        with settings(self._packed):
             found = self._forward(ids, at, known, buffers)
         self._is_compiled = True
         return found  # type: ignore[no-any-return]
@@ -153,7 +153,7 @@ def _compiled(model: PreTrainedModel, vocab_size: int) -> Any:
 
 
 @contextmanager
-def _settings(packed: str | None) -> Iterator[None]:
+def settings(packed: str | None) -> Iterator[None]:
     """The compiler's, while it compiles. ``packed``: the fingerprint of weights that are to be packed.
 
     In its own words ``freezing``: weights become constants, and matrix products code of its own around a packed copy of
@@ -174,7 +174,7 @@ def _settings(packed: str | None) -> Iterator[None]:
         stack.enter_context(torch.compiler.config.patch(cache_key_tag=name))  # type: ignore[attr-defined]
         if packed is not None:
             stack.enter_context(torch._dynamo.config.patch(prepare_freezing=True))
-            stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
+            stack.enter_context(torch.backends.mkldnn.flags(enabled=False, allow_tf32=False))
         yield
 
 

@@ -385,6 +385,26 @@ def test_c34_other_score_processors_are_refused_by_name(
     assert f"{option} is not supported" in capfd.readouterr().err
 
 
+def test_compile_without_a_compiler_says_so_and_runs(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch._inductor.cpp_builder import cpp_compiler_search
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    told = {}
+    for option in ("--compile", "--no-compile"):
+        cpp_compiler_search.cache_clear()
+        assert main(["run", "--json", "--max-new-tokens", "8", "--no-record", option]) == 0
+        told[option] = capfd.readouterr()
+    cpp_compiler_search.cache_clear()
+    assert "note: Nothing is compiled for cpu: there is no C++ compiler. Install" in told["--compile"].err
+    assert "compile" not in told["--no-compile"].err
+    first, second = (json.loads(told[option].out) for option in told)
+    assert first["ids"] == second["ids"]
+    assert [run["config"][key] for run in (first, second) for key in ("compile", "compiled")] == [True, [], False, []]
+
+
 def test_no_inspect_leaves_out_what_no_rate_needs(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     run = ["run", "--json", "--max-new-tokens", "20", "--prompt", "Once upon a time"]
     told = []

@@ -15,7 +15,7 @@ from torch._inductor import cpp_builder
 
 from specviz.decoder import compiled, static_cache
 from specviz.decoder.baseline import bare_ms, played
-from specviz.decoder.compiled import fingerprint
+from specviz.decoder.compiled import fingerprint, settings
 from specviz.decoder.compiling import compile_models, what_is_missing, why_not
 from specviz.decoder.models import CausalModel
 from specviz.events import Progress, Settings
@@ -55,9 +55,11 @@ def changing(start: int, cut: dict[str, Any]) -> Callable[[], Settings]:
 
 @pytest.fixture(scope="module")
 def both(shelf: Shelf) -> Both:
-    """A model that drafts for itself, so that there is one graph to compile, by the compiler that users have."""
+    """A model that drafts for itself, so that there is one graph to compile; unpacked, which takes half the C++."""
     folder = shelf.random(1, spread=0.3)
-    fast = opened(folder, compile=True, max_new_tokens=24)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "PACKED_BELOW", 0)
+        fast = opened(folder, compile=True, max_new_tokens=24)
     assert all(model.compiled for model in fast.pair.models), fast.notices
     return Both(fast, opened(folder, max_new_tokens=24))
 
@@ -245,3 +247,8 @@ def test_only_plain_attention_is_compiled(name: str, reason: str | None) -> None
 
 def test_what_is_kept_of_packed_weights_is_found_by_the_weights() -> None:
     assert fingerprint(random(1)) == fingerprint(random(1)) != fingerprint(random(2))
+    with settings("of these weights"):
+        assert inductor_config.freezing and inductor_config.max_autotune_gemm_backends == "CPP"
+        assert torch.compiler.config.cache_key_tag.endswith("of these weights")
+    with settings(None):
+        assert not inductor_config.freezing
