@@ -13,7 +13,7 @@ from torch._dynamo.utils import counters
 from torch._inductor import config as inductor_config
 from torch._inductor import cpp_builder
 
-from specviz.decoder import compiled, static_cache
+from specviz.decoder import compiled, compiling, static_cache
 from specviz.decoder.baseline import bare_ms, played
 from specviz.decoder.compiled import fingerprint, settings
 from specviz.decoder.compiling import compile_models, what_is_missing, why_not
@@ -243,6 +243,13 @@ def test_only_plain_attention_is_compiled(name: str, reason: str | None) -> None
         assert compile_models([model], True, said.append) == (f"The target {name} is not compiled: {reason}",)
         assert model.compiled is None
     assert compile_models([model], None, lambda event: pytest.fail(f"{event}")) == ()
+
+
+def test_large_models_are_not_compiled_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = CausalModel(random(1), role="target", name="large", vocab_size=64, context=128)
+    assert why_not(model) is None
+    monkeypatch.setattr(compiling, "LARGEST_ON_CPU", 1000)
+    assert why_not(model) == "on a CPU a step of its 26 kB of weights is reading them, compiled or not."
 
 
 def test_what_is_kept_of_packed_weights_is_found_by_the_weights() -> None:
