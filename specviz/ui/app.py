@@ -1,5 +1,6 @@
 """The app: it owns the session and what came of it, and the way out. Screens only show and ask."""
 
+import asyncio
 import contextlib
 import time
 from pathlib import Path
@@ -10,7 +11,6 @@ from textual.message import Message
 from textual.notifications import Notification, SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
-from textual.timer import Timer
 
 from specviz.breakpoints import Watch
 from specviz.events import Event
@@ -21,6 +21,7 @@ from specviz.ui.commands import KeyCommands
 from specviz.ui.farewell import farewell
 from specviz.ui.inbox import Inbox
 from specviz.ui.keys import app_bindings
+from specviz.ui.later import later
 from specviz.ui.literal import in_ascii, literal
 from specviz.ui.options import AppOptions
 from specviz.ui.picture import Picture
@@ -87,7 +88,7 @@ class SpecvizApp(Themed):
         self._unsaid: list[Notification] = []
         self._started = False
         self._next_paint = 0.0
-        self._drain_timer: Timer | None = None
+        self._drain_timer: asyncio.TimerHandle | None = None
         self._signals = contextlib.ExitStack()
         super().__init__()
         ScrollBar.renderer = BlockScrollBar if options.ascii else ScrollBarRender
@@ -203,7 +204,7 @@ class SpecvizApp(Themed):
         if self._drain_timer is None:
             wait = self._next_paint - time.monotonic()
             if wait > 0:
-                self._drain_timer = self.set_timer(self._soon(wait), self._drain)
+                self._drain_timer = later(self, self._soon(wait), self._drain)
             else:
                 self._drain()
 
@@ -236,6 +237,6 @@ class SpecvizApp(Themed):
             shown.call_after_refresh(self.inbox.painted)
             self._next_paint = time.monotonic() + (FLOODED if self.transport.flooding else SMOOTH)
         if len(self.inbox):
-            self._drain_timer = self.set_timer(BREATH, self._drain)
+            self._drain_timer = later(self, BREATH, self._drain)
         elif wait > 0:
-            self._drain_timer = self.set_timer(self._soon(wait), self._drain)
+            self._drain_timer = later(self, self._soon(wait), self._drain)

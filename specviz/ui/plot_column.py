@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
-from textual.timer import Timer
 
+from specviz.ui.later import later
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.positions import PositionsPanel
 
@@ -30,7 +30,7 @@ class PlotColumn(Vertical):
         self._timeline = timeline
         self._ascii = ascii
         self._next = 0.0
-        self._timer: Timer | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._plots: tuple[AlphaPlot, TokensPlot] | None = None
         self._charts = Container(id="charts")
         self._positions = PositionsPanel(id="positions", ascii=ascii)
@@ -55,7 +55,7 @@ class PlotColumn(Vertical):
         if wait <= 0:
             self._draw(FLOODED if flooded else EVERY)
         elif not flooded or self._timeline.expected is not None:
-            self._timer = self.set_timer(wait, self._draw)
+            self._timer = later(self, wait, self._draw)
 
     def _draw(self, rest: float = EVERY) -> None:
         self._timer = None

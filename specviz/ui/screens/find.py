@@ -1,5 +1,6 @@
 """A list of tokens: rejections, those that hold a text, those for which a condition holds."""
 
+import asyncio
 import time
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
@@ -10,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Static
 
 from specviz.breakpoints import Breakpoint
@@ -18,6 +18,7 @@ from specviz.events import Round
 from specviz.rounds import Rounds
 from specviz.text_search import quoted
 from specviz.ui.finding import NOWHERE, Hit, Place, Query, hits, iter_hits, understand
+from specviz.ui.later import later
 from specviz.ui.literal import in_ascii, literal
 from specviz.ui.screens.panel import Panel
 from specviz.ui.widgets.field import Field
@@ -62,7 +63,7 @@ class FindScreen(Panel[Place]):
         self._at = at
         self._end_ids = end_ids
         self._list = HitList(self._rounds, ascii=ascii)
-        self._typing: Timer | None = None
+        self._typing: asyncio.TimerHandle | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
@@ -80,7 +81,7 @@ class FindScreen(Panel[Place]):
 
     def on_input_changed(self) -> None:
         self._stop_waiting()
-        self._typing = self.set_timer(SETTLED, self._search)
+        self._typing = later(self, SETTLED, self._search)
 
     def on_input_submitted(self) -> None:
         if self._typing is not None:
@@ -106,7 +107,7 @@ class FindScreen(Panel[Place]):
 
     def _stop_waiting(self) -> None:
         if self._typing is not None:
-            self._typing.stop()
+            self._typing.cancel()
             self._typing = None
 
     def _search(self) -> None:

@@ -1,15 +1,16 @@
 """The screen of a run: text, round and plots as of the round shown, and the keys that move through it."""
 
+import asyncio
 from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.timer import Timer
 
 from specviz.events import Failed, Round
 from specviz.ui.keys import KEYS, main_bindings
+from specviz.ui.later import later
 from specviz.ui.literal import literal
 from specviz.ui.options import AppOptions
 from specviz.ui.parts import Aside, Banner, FailurePanel, KeyBar, LoadingPanel, StatusLine, TooSmall
@@ -63,7 +64,7 @@ class MainScreen(PanelActions):
         self._failed: Failed | None = None
         self._held_back: tuple[Round, Round] | None = None
         self.view = WIDE_VIEWS[0]
-        self._player: Timer | None = None
+        self._player: asyncio.TimerHandle | None = None
 
     def compose(self) -> ComposeResult:
         yield self.status_run
@@ -194,10 +195,10 @@ class MainScreen(PanelActions):
     def _keep_playing(self) -> None:
         if self.transport.mode != "playing":
             if self._player is not None:
-                self._player.stop()
+                self._player.cancel()
                 self._player = None
         elif self._player is None:
-            self._player = self.set_timer(max(SOONEST, self.transport.pace), self._play_on)
+            self._player = later(self, max(SOONEST, self.transport.pace), self._play_on)
 
     def _play_on(self) -> None:
         self._player = None
@@ -245,7 +246,7 @@ class MainScreen(PanelActions):
     def _change_pace(self, steps: int) -> None:
         self.transport.change_pace(steps)
         if self._player is not None:
-            self._player.stop()
+            self._player.cancel()
             self._player = None
         self.update()
 

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from specviz.ui.keys import Hint
+from specviz.ui.later import later
 from specviz.ui.literal import literal
 from specviz.ui.parts import KeyBar, StatusLine
 from specviz.ui.screens.panel import Answering
@@ -111,7 +112,7 @@ class MetricsScreen(Answering[tuple[int, int]]):
     # -- showing
 
     def _watch(self, spent: float) -> None:
-        self.set_timer(max(EVERY, spent / MOST_SHARE), self._look)
+        later(self, max(EVERY, spent / MOST_SHARE), self._look)
 
     def _look(self) -> None:
         begun = time.perf_counter()

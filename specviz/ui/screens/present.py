@@ -1,5 +1,6 @@
 """The presentation: the round shown, in large, phase by phase, over the same run as the main screen."""
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
 
+from specviz.ui.later import later
 from specviz.ui.options import AppOptions
 from specviz.ui.parts import TooSmall
 from specviz.ui.presenting import GROUPS, KEYS, PHASE_PACE
@@ -65,7 +67,7 @@ class PresentScreen(RunActions):
         self.playing = not (opened_by_key or options.paused)
         self.pace = PHASE_PACE if options.pace is None else options.pace
         self._pace_said = False
-        self._next: Timer | None = None
+        self._next: asyncio.TimerHandle | None = None
         self._frames: Timer | None = None
         self._begun = self._lasting = 0.0
         self.progress = 1.0
@@ -149,7 +151,7 @@ class PresentScreen(RunActions):
         """See to it that the next phase comes; while a round is being sampled, its coming brings us here again."""
         timeline = self.timeline
         if self.playing and self._next is None and timeline.ready and not self.transport.unfolding:
-            self._next = self.set_timer(max(SOONEST, self.pace, HOLD if self._ended else 0.0), self._play_on)
+            self._next = later(self, max(SOONEST, self.pace, HOLD if self._ended else 0.0), self._play_on)
 
     @property
     def _ended(self) -> bool:
@@ -175,7 +177,7 @@ class PresentScreen(RunActions):
 
     def _unwait(self) -> None:
         if self._next is not None:
-            self._next.stop()
+            self._next.cancel()
             self._next = None
 
     # -- keys
