@@ -24,6 +24,7 @@ class MovingMedians(Generic[Group]):
 
     def over(self, first: int, last: int) -> dict[Group, float]:
         """Of the rounds ``first`` to ``last``; a group without a number there is left out."""
+        last = max(last, first - 1)
         if first != self._first or abs(last - self._last) > FAR:
             self._sorted = {group: np.sort(values).tolist() for group, values in self._values(first, last).items()}
         else:

@@ -1,7 +1,8 @@
 """Rounds from their lines, ten times as fast as field by field.
 
 msgspec reads a line and checks types, ranges and lengths as ``schema`` has them. What it does not take is left to the
-careful reader, which says what is wrong, or mends what can be mended: nothing is accepted here that it would refuse.
+careful reader, which says what is wrong, or mends what can be mended: nothing is accepted here that it would refuse,
+but for what stands in a round under names that nobody reads.
 """
 
 import json

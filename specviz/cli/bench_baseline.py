@@ -85,9 +85,10 @@ def baseline_notes(rows: Sequence[BaselineRow], config: Mapping[str, Any], *, gr
     else:
         parting = ", ".join(f"K {row.k}" for row in rows if not row.same_text)
         text = f"Not every text is the same on both sides ({parting}): where two tokens score alike, rounding decides."
+    alone = " (specviz compiled, transformers not)" if config.get("compiled") else ""
     return [
-        f"Against assisted generation of transformers {version}: K in every round, no confidence threshold, in turns; "
-        "tokens behind the first round over the time behind it, everything included.",
+        f"Against assisted generation of transformers {version}{alone}: K in every round, no confidence threshold, in "
+        "turns; tokens behind the first round over the time behind it, everything included.",
         text,
         f"Most memory: {_most(rows, lambda row: row.peak)} by specviz, {_most(rows, lambda row: row.baseline_peak)} by "
         f"transformers ({'tensors on the GPU' if str(config['device']).startswith('cuda') else 'the whole process'}).",

@@ -87,6 +87,8 @@ def heading(report: BenchReport, config: Mapping[str, Any]) -> list[str]:
     plan, seed = report.plan, config["seed"]
     seeds = f"seed {seed}" if report.repeats == 1 else f"seeds {seed} to {seed + report.repeats - 1}"
     where = f"{config['device']} {config['dtype']} · {_count(config['threads'], 'thread')}"
+    if compiled := config.get("compiled"):
+        where = f"{where} · {'compiled' if len(compiled) > 1 else f'{compiled[0]} compiled'}"
     if config["draft_device"] != config["device"]:
         where = f"{where} · draft {config['draft_device']}"
     size = _count(plan.prompts, "prompt"), _count(config["max_new_tokens"], "token"), _count(report.repeats, "repeat")

@@ -1,10 +1,11 @@
 """What `specviz check` says of the models beside what they are to each other: files, code, layers, template, prompt."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from specviz.config import DrafterOptions, PairOptions, Role, RunOptions
 from specviz.decoder.devices import Placement, placements, quantisation
 from specviz.decoder.exits import Exit, plan_exit
+from specviz.decoder.families import why_refused
 from specviz.decoder.files import Problem, Weights
 from specviz.decoder.findings import Finding, refusal
 from specviz.decoder.pair import judge
@@ -90,6 +91,22 @@ def _placement(draft: ModelFacts | None, target: ModelFacts, asked: PairOptions)
     yield Finding("device", "pass", "where they would run" if draft else "where it would run", (at_draft, at_target))
     of_draft, of_target = (_dtype(model, at) for model, at in rows)
     yield Finding("dtype", "pass", "of the weights", (of_draft, of_target))
+    if asked.compile:
+        yield _compiled([(model, at) for model, at in rows if model and at])
+
+
+def _compiled(rows: Sequence[tuple[ModelFacts, Placement]]) -> Finding:
+    """What --compile would come to, as far as it shows without weights."""
+    from specviz.decoder.compiling import what_is_missing, why_not_of  # seconds, for nobody who does not ask
+
+    reasons = [missing for _, at in rows[-1:] if (missing := what_is_missing(at.device))]
+    reasons += [
+        f"the {model.role} is not compiled: {why}"
+        for model, _ in rows
+        if not why_refused(model.config) and (why := why_not_of(model.config))
+    ]
+    text = " ".join(reasons) or "both are tried when they are loaded"
+    return Finding("compiled", "note" if reasons else "pass", text, ("", ""))
 
 
 def _device(at: Placement | None) -> str:

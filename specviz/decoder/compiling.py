@@ -13,7 +13,7 @@ from transformers.cache_utils import DynamicLayer
 
 from specviz.decoder.compiled import CompiledForward
 from specviz.decoder.devices import quantisation
-from specviz.decoder.families import CROP
+from specviz.decoder.families import CROP, way_back
 from specviz.decoder.models import CausalModel
 from specviz.decoder.static_cache import PlacedCache
 from specviz.events import Notice, Progress
@@ -91,13 +91,8 @@ def _compile(model: CausalModel, twin: CausalModel | None) -> None:
 def why_not(model: CausalModel) -> str | None:
     """Why the forward of ``model`` is of a kind that is not compiled."""
     module: Any = model.model
-    layers = DynamicCache(config=module.config).layers if model.way_back is CROP else []
-    if not layers or any(type(layer) is not DynamicLayer for layer in layers):
-        return "it remembers more than keys and values of its whole text, or less."
-    if not type(module).__module__.startswith("transformers."):
-        return "its code came with it, and only models of transformers are compiled."
-    if (method := quantisation(module.config)) is not None:
-        return f"its weights are quantised ({method})."
+    if (why := why_not_of(module.config, module)) is not None:
+        return why
     if len(set((getattr(module, "hf_device_map", None) or {}).values())) > 1:
         return "it is spread over several devices."
     if getattr(module.config, "_attn_implementation", None) != "sdpa":
@@ -106,6 +101,19 @@ def why_not(model: CausalModel) -> str | None:
         return f"on a CPU a step of its {bytes_in_words(size)} of weights is reading them, compiled or not."
     if model.context < sum(TRIAL):
         return f"its context of {model.context} positions is too short to try."
+    return None
+
+
+def why_not_of(config: Any, module: Any = None) -> str | None:
+    """The same as far as a configuration tells it; ``module``: what runs it, where that is known."""
+    kind = None if module is None else type(module)
+    layers = DynamicCache(config=config).layers if way_back(config, kind) is CROP else []
+    if not layers or any(type(layer) is not DynamicLayer for layer in layers):
+        return "it remembers more than keys and values of its whole text, or less."
+    if kind is not None and not kind.__module__.startswith("transformers."):
+        return "its code came with it, and only models of transformers are compiled."
+    if (method := quantisation(config)) is not None:
+        return f"its weights are quantised ({method})."
     return None
 
 

@@ -111,8 +111,9 @@ class LiveSource:
         for slow in late:
             emit(Notice(slow))
         uncompiled = compile_models(models, options.compile, emit)
+        compiled = [model.model for model in models if model.compiled]  # with the weights as they are
         for model in models:
-            if not model.compiled:
+            if model.model not in compiled:
                 pack(model.model)
         gc.freeze()  # hundreds of thousands of objects of the libraries, which no later collection need look at
         notes = *facts.notes, *late, *uncompiled, *forced

@@ -146,7 +146,9 @@ def load_weights(files: ModelFiles, placement: Placement) -> PreTrainedModel:
             model = model.to(placement.device)
         model = model.eval().requires_grad_(False)
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".!")
+        if "ignore_mismatched_sizes" in reason:  # its words speak of an option and of a report that nobody sees
+            reason = "they have other shapes than its config.json says"
         raise SpecvizError(
             f"The weights of --{files.role} {files.name} cannot be loaded ({type(error).__name__}): {reason}. "
             f"{_way_out(files.role, error)}"

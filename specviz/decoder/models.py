@@ -113,10 +113,8 @@ class CausalModel:
         finite."""
         if odd != 0:
             dtype = str(self.dtype).removeprefix("torch.")
-            raise NonFiniteScores(
-                f"The scores of the {self.role} {self.name} in {dtype} are not finite. "
-                "Try --dtype float32, or check its weights."
-            )
+            way_out = "Check its weights." if dtype == "float32" else "Try --dtype float32, or check its weights."
+            raise NonFiniteScores(f"The scores of the {self.role} {self.name} in {dtype} are not finite. {way_out}")
 
     @torch.inference_mode()
     def roll_back_to(self, length: int) -> None:

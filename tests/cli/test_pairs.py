@@ -232,6 +232,9 @@ def test_check_has_a_line_for_everything(
         assert f"hub, {size:.1f} MB to come" in " ".join(out.split())
         assert f"a run downloads 1 file of the draft org/draft, {size:.1f} MB" in out
         assert not hub.weights_asked
+        assert not re.search("^compiled", out, re.MULTILINE)
+        assert main(["check", *pair, "--compile"]) == 0
+        assert re.search("^compiled .*pass$", capfd.readouterr().out, re.MULTILINE)
         assert main(["check", *pair, "--chat"]) == 2
         assert "refuse, chat template: --target org/target has no chat template for --chat" in capfd.readouterr().out
         assert main(["check", *pair, "--offline"]) == 2

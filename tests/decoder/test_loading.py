@@ -99,6 +99,7 @@ def test_scores_that_are_not_finite_end_the_run_in_words(shelf: Shelf, role: str
     ) as error:
         play(pair, "w1", setting(2, 0.0))
     assert broken in str(error.value)
+    assert ("--dtype float32" in str(error.value)) == (dtype != "float32")
     assert error.value.exit_code == 2
 
 

@@ -1,13 +1,17 @@
 """Runs too long to be laid out, looked through or kept at once."""
 
 import threading
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
 from specviz import breakpoints, replay
 from specviz.breakpoints import Watch, parse_breakpoint
 from specviz.config import RunRequest
+from specviz.errors import SpecvizError
 from specviz.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
@@ -361,3 +365,41 @@ async def test_a_long_run_is_looked_through_on_a_thread(monkeypatch: pytest.Monk
         await pilot.pause()
         assert [each.place for each in panel._list._hits] == places
         assert panel._list.chosen is not None and panel._list.chosen.place == at
+
+
+async def test_what_cannot_be_read_back_is_said_in_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.ui.test_asking_panels import asked
+
+    class Gone(Rounds):
+        def scan(self, start: int = 0) -> Iterator[Round]:
+            yield from islice(super().scan(start), 200)
+            raise SpecvizError("run.jsonl: round 201 cannot be read back: the file was changed while it was shown.")
+
+    monkeypatch.setattr(find, "AT_ONCE", 8)
+    store = Gone()
+    for round in RUN:
+        store.append(round)
+    panel = find.FindScreen(store)
+    async with asked(panel) as (_, pilot):
+        said = panel.query_one("#found", Static)
+        await until(pilot, lambda: "round 201 cannot be read back" in str(said.content))
+        assert panel.is_attached
+
+
+async def test_a_recording_that_went_away_ends_the_app_as_a_file_that_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+    path = tmp_path / "run.jsonl"
+    record(path)
+    source = TraceSource(path, bare=True)
+    source.open(lambda _: None)
+    app = SpecvizApp(source, options(live=False, paused=True, trace=path, prompts=(), recorded=lambda: source.lines))
+    with pytest.raises(SpecvizError, match="round 1 cannot be read back"):
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: app.timeline.over)
+            path.write_bytes(b"")
+            await hit(pilot, "g")
+            await pilot.pause()
+    assert app.exit_code == 2
+    assert "round 1 cannot be read back" in app.farewell()

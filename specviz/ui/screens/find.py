@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from specviz.breakpoints import Breakpoint
+from specviz.errors import SpecvizError
 from specviz.events import Round
 from specviz.rounds import Rounds
 from specviz.text_search import quoted
@@ -140,14 +141,17 @@ class FindScreen(Panel[Place]):
         found: list[Hit] = []
         tell_at = time.monotonic() + TELL_EVERY
         walk = iter_hits(scanned(), query, self._end_ids)
-        for hit in chain(walk, (None,)):
-            if number != self._search_number or not self.is_attached:
-                return
-            if hit is not None:
-                found.append(hit)
-            if hit is None or time.monotonic() >= tell_at:
-                self.app.call_from_thread(self._tell, number, query, list(found), self._count - seen)
-                tell_at = time.monotonic() + TELL_EVERY
+        try:
+            for hit in chain(walk, (None,)):
+                if number != self._search_number or not self.is_attached:
+                    return
+                if hit is not None:
+                    found.append(hit)
+                if hit is None or time.monotonic() >= tell_at:
+                    self.app.call_from_thread(self._tell, number, query, list(found), self._count - seen)
+                    tell_at = time.monotonic() + TELL_EVERY
+        except SpecvizError as error:
+            self.app.call_from_thread(self._say, str(error))
 
     def _tell(self, number: int, query: Query, found: list[Hit], left: int) -> None:
         if number == self._search_number and self.is_attached:
