@@ -36,7 +36,7 @@ from specviz.ui.transport import Transport
 
 QUIT_WAIT = 0.3
 """Seconds a quitting app waits for a model call to end before it leaves the (daemon) thread behind."""
-FLOODED = 0.195
+FLOODED = 0.185
 SMOOTH = 1 / 30
 """Least seconds between two paints while rounds pour in, and else: the decoder shares the interpreter with us."""
 FOLDING = 0.01
@@ -208,8 +208,11 @@ class SpecvizApp(Themed):
             self.post_message(Wake())
 
     def on_wake(self) -> None:
+        wait = self._next_paint - time.monotonic()
+        if self._drain_timer is not None and wait <= 0:
+            self._drain_timer.cancel()
+            self._drain_timer = None
         if self._drain_timer is None:
-            wait = self._next_paint - time.monotonic()
             if wait > 0:
                 self._drain_timer = later(self, self._soon(wait), self._drain)
             else:
@@ -226,11 +229,16 @@ class SpecvizApp(Themed):
         return self.transport.watch.take(event) and self.options.live
 
     def _soon(self, wait: float) -> float:
-        """When to fold again where the next paint is ``wait`` seconds away: a recording is read on meanwhile."""
-        return wait if self.timeline.expected is None else min(wait, SOON)
+        """When to fold again where the next paint is ``wait`` seconds away: a recording is read on meanwhile; where
+        rounds come fast, the one behind which to paint is about to come then."""
+        if self.timeline.expected is not None:
+            return min(wait, SOON)
+        return wait + SOON if self.transport.flooding else wait
 
     def _drain(self) -> None:
         self._drain_timer = None
+        if not self.main.is_attached:  # the app is being left
+            return
         until = time.monotonic() + FOLDING
         while len(self.inbox) and time.monotonic() < until:
             for run_id, event in self.inbox.drain(BATCH):
@@ -242,7 +250,9 @@ class SpecvizApp(Themed):
             shown = self.presentation or self.main
             shown.update()
             shown.call_after_refresh(self.inbox.painted)
-            self._next_paint = time.monotonic() + (FLOODED if self.transport.flooding else SMOOTH)
+            flooding = self.transport.flooding
+            self._next_paint = time.monotonic() + (FLOODED if flooding else SMOOTH)
+            self.inbox.paint_at = self._next_paint if flooding and self.timeline.expected is None else None
         if len(self.inbox):
             self._drain_timer = later(self, BREATH, self._drain)
         elif wait > 0:

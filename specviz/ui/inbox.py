@@ -15,6 +15,8 @@ FULL = 256
 """Events a source may be ahead of the screen; beyond that it waits, so that a pause is a pause."""
 BREATH = 0.005
 HELD = 0.05
+LENT = 0.015
+"""Most seconds the worker waits between two rounds while the screen is painted: too short to cool a processor down."""
 FIRST_PAINT = 0.5
 """Most seconds the worker waits for the screen of a new run."""
 
@@ -39,6 +41,8 @@ class Inbox:
         self._painted = threading.Event()
         self._free = threading.Event()
         self._free.set()
+        self.paint_at: float | None = None
+        """From when on the screen is painted behind the next event; None: it does not paint by rounds."""
 
     def painted(self) -> None:
         """The screen shows what was drained so far."""
@@ -58,11 +62,14 @@ class Inbox:
             trouble = self._keep(run_id, event)
             come = [(0, trouble), (run_id, event)] if trouble else [(run_id, event)]
             self._queue.extend(come)
-        if len(self._queue) <= len(come):  # else the screen has been woken and is still to look
+        due = self.paint_at is not None and time.monotonic() >= self.paint_at
+        if due:  # between two rounds there is nothing that painting could hold up
+            self._free.clear()
+        if due or len(self._queue) <= len(come):  # else the screen has been woken and is still to look
             self._wake()
         if isinstance(event, Header):  # behind it models are timed: not while the screen of the run is being laid out
             self._painted.wait(FIRST_PAINT)
-        self._free.wait(HELD)
+        self._free.wait(LENT if due else HELD)
         while len(self._queue) >= FULL and not self._closed:
             time.sleep(BREATH)
 

@@ -23,3 +23,16 @@ async def test_it_can_be_prevented_and_its_errors_are_the_apps() -> None:
         later(app, 0.002, lambda: come.append(2))
         await until(pilot, lambda: come, "the second")
     assert come == [2]
+
+
+async def test_what_has_gone_does_nothing_any_more() -> None:
+    app = make_app()
+    come: list[int] = []
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot, app)
+        gone = app.main.plots
+        later(gone, 0.001, lambda: come.append(1))
+        await gone.remove()
+        later(app, 0.002, lambda: come.append(2))
+        await until(pilot, lambda: come, "the app's")
+    assert come == [2]

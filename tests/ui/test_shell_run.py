@@ -428,3 +428,31 @@ async def test_a_header_without_special_ids_and_notes_is_shown(present: bool) ->
         await sampled(pilot, app, 1) if not present else await hit(pilot, "pagedown")
         assert app.timeline.failed is None
         assert app.return_code is None
+
+
+def test_behind_the_round_that_is_due_the_worker_waits_for_the_paint_and_behind_others_not() -> None:
+    woken = threading.Event()
+    inbox = Inbox(lambda: None, woken.set)
+    inbox.deliver(1, make_round(1))
+    assert woken.is_set()
+    woken.clear()
+    inbox.deliver(1, make_round(2))
+    assert not woken.is_set(), "the screen is still to look"
+    inbox.paint_at = time.monotonic() + 1000
+    inbox.deliver(1, make_round(3))
+    assert not woken.is_set()
+    inbox.paint_at = 0.0
+    released = []
+
+    def paint() -> None:
+        woken.wait(10)
+        released.append(len(inbox))
+        inbox.painted()
+
+    screen = threading.Thread(target=paint)
+    screen.start()
+    inbox.deliver(1, make_round(4))
+    screen.join()
+    assert woken.is_set() and released == [4]
+    inbox.deliver(1, make_round(5))  # nobody paints: it does not wait for good
+    assert len(inbox) == 5
