@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from specviz.config import DrafterOptions, PairOptions, Role, RunOptions
+from specviz.decoder.compiling import what_is_missing, why_not_of
 from specviz.decoder.devices import Placement, placements, quantisation
 from specviz.decoder.exits import Exit, plan_exit
 from specviz.decoder.families import why_refused
@@ -97,15 +98,14 @@ def _placement(draft: ModelFacts | None, target: ModelFacts, asked: PairOptions)
 
 def _compiled(rows: Sequence[tuple[ModelFacts, Placement]]) -> Finding:
     """What --compile would come to, as far as it shows without weights."""
-    from specviz.decoder.compiling import what_is_missing, why_not_of  # seconds, for nobody who does not ask
-
-    reasons = [missing for _, at in rows[-1:] if (missing := what_is_missing(at.device))]
+    devices = dict.fromkeys(at.device for _, at in rows)
+    reasons = [f"nothing is compiled for {device}: {why}" for device in devices if (why := what_is_missing(device))]
     reasons += [
         f"the {model.role} is not compiled: {why}"
         for model, _ in rows
         if not why_refused(model.config) and (why := why_not_of(model.config))
     ]
-    text = " ".join(reasons) or "both are tried when they are loaded"
+    text = " ".join(reasons) or "tried when it is loaded"
     return Finding("compiled", "note" if reasons else "pass", text, ("", ""))
 
 

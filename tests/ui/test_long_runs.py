@@ -160,6 +160,16 @@ def record(path: Path, rounds: int = len(RUN)) -> None:
             recorder.add(event)
 
 
+def long_recording(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, TraceSource]:
+    """A recording of RUN too long to be looked over at once, and its source, opened."""
+    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+    path = folder / "run.jsonl"
+    record(path)
+    source = TraceSource(path, bare=True)
+    source.open(lambda _: None)
+    return path, source
+
+
 def reading() -> Transport:
     made = Transport(Recorded(), Timeline(follow=False), RunRequest("a", 0, Settings()), live=False)
     made.begin(made.request, at=400)
@@ -205,12 +215,8 @@ def test_what_is_still_being_read_can_be_played() -> None:
 async def test_a_long_recording_is_shown_while_it_is_read_and_read_back_from_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
-    path = tmp_path / "run.jsonl"
-    record(path)
+    path, source = long_recording(tmp_path, monkeypatch)
     whole = read(path).rounds
-    source = TraceSource(path, bare=True)
-    source.open(lambda _: None)
     assert source.rounds == 400
     app = SpecvizApp(source, options(live=False, trace=path, at=400, recorded=lambda: source.lines))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -259,7 +265,7 @@ async def test_long_and_short_recordings_stand_behind_the_digits(
 async def test_a_long_recording_is_presented_without_its_rounds_being_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+    path, source = long_recording(tmp_path, monkeypatch)
     read_back: list[int] = []
     read_one = RoundLines.round
 
@@ -268,10 +274,6 @@ async def test_a_long_recording_is_presented_without_its_rounds_being_read_again
         return read_one(lines, place, bare=bare)
 
     monkeypatch.setattr(RoundLines, "round", read_and_tell)
-    path = tmp_path / "run.jsonl"
-    record(path)
-    source = TraceSource(path, bare=True)
-    source.open(lambda _: None)
     app = SpecvizApp(
         source, options(live=False, present=True, paused=True, trace=path, prompts=(), recorded=lambda: source.lines)
     )
@@ -389,11 +391,7 @@ async def test_what_cannot_be_read_back_is_said_in_the_list(monkeypatch: pytest.
 async def test_a_recording_that_went_away_ends_the_app_as_a_file_that_cannot_be_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
-    path = tmp_path / "run.jsonl"
-    record(path)
-    source = TraceSource(path, bare=True)
-    source.open(lambda _: None)
+    path, source = long_recording(tmp_path, monkeypatch)
     app = SpecvizApp(source, options(live=False, paused=True, trace=path, prompts=(), recorded=lambda: source.lines))
     with pytest.raises(SpecvizError, match="round 1 cannot be read back"):
         async with app.run_test(size=(120, 40)) as pilot:
