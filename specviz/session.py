@@ -33,7 +33,8 @@ class Session:
 
     ``deliver(run_id, event)`` is called on that thread, in order; run id 0 stands for opening the source.
     Every other method may be called from any thread and returns at once. A round needs a permit: a step,
-    or being resumed with ``pace`` seconds gone since the last round. Waiting is never part of a round's time.
+    or being resumed with ``pace`` seconds gone since the last round; what comes between two rounds needs none of its
+    own. Waiting is never part of a round's time.
 
     ``halts(event)`` is asked on that thread before an event is delivered. True of a round: the run pauses behind it,
     and if it is the last one the end, too, waits for a permit.
@@ -146,10 +147,11 @@ class Session:
 
     def _play(self, run_id: int, request: RunRequest) -> None:
         events = self._source.run(request, lambda: self._settings, lambda: self._superseded(run_id))
-        permit_is_needed = False
+        permitted = True
         with contextlib.closing(events):  # type: ignore[type-var]
             while not self._superseded(run_id):
-                if permit_is_needed and not self._permitted(run_id):
+                permitted = permitted or self._permitted(run_id)
+                if not permitted:
                     return
                 event = next(events, None)
                 if event is None:
@@ -158,9 +160,9 @@ class Session:
                     self._next_round_at = time.monotonic() + self._pace
                 halted = self._send(run_id, event)
                 if isinstance(event, Ready):
-                    permit_is_needed = True
-                elif isinstance(event, Round) and event.stop is not None:
-                    permit_is_needed = halted
+                    permitted = False
+                elif isinstance(event, Round):
+                    permitted = event.stop is not None and not halted
                 elif isinstance(event, End):
                     return
 

@@ -19,9 +19,9 @@ class Source(Protocol):
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
     ) -> Iterator[Event]:
-        """Yield Header, Calibration (if any), Ready, then a Round a step, and End.
+        """Yield Header, Ready, then a Round a step, and End.
 
-        Progress and Notice may come before Ready.
+        A Calibration comes before Ready, or later, or never. Progress and Notice may come anywhere.
 
         ``settings`` is asked at the start of each round. Once ``stopped`` is true the iterator ends as soon as
         it can, without End and without a half-made round. Closing the iterator early is always allowed.

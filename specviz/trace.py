@@ -183,8 +183,8 @@ class _Order:
         self.begun = True
         match event:
             case Calibration():
-                if self._calibrated or self._rounds:
-                    raise BadLine("a calibration stands behind the header, once")
+                if self._calibrated:
+                    raise BadLine("a second calibration")
                 self._calibrated = True
             case Round():
                 self._take_round(event)

@@ -165,6 +165,31 @@ def test_a_step_is_exactly_one_round(seen: Seen) -> None:
     session.close()
 
 
+class TimedLate(Script):
+    """Calibrates behind its first round."""
+
+    def run(
+        self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
+    ) -> Iterator[Event]:
+        for event in super().run(request, settings, stopped):
+            if not isinstance(event, Calibration):
+                yield event
+            if isinstance(event, Round) and event.index == 1:
+                yield Progress("calibrating")
+                yield Calibration(2.0, 1.0, 2)
+
+
+def test_what_comes_between_two_rounds_takes_no_step_away(seen: Seen) -> None:
+    session = started(TimedLate(4), seen)
+    run = session.begin(REQUEST, paused=True)
+    assert names(seen.until(run, Ready)) == ["Header", "Progress", "Ready"]
+    for expected in (["Round"], ["Progress", "Calibration", "Round"], ["Round"]):
+        session.step()
+        assert names(seen.until(run, Round)) == expected
+        assert seen.nothing()
+    session.close()
+
+
 def test_a_step_before_loading_is_over_is_kept(seen: Seen) -> None:
     gate = threading.Event()
     session = Session(Script(4, before=lambda index: None if index else assert_set(gate)), seen)

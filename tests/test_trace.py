@@ -185,6 +185,12 @@ def test_header_only_is_a_run_without_rounds(tmp_path: Path) -> None:
         assert (trace.rounds, trace.end, trace.incomplete) == ((), None, False)
 
 
+def test_a_calibration_may_come_behind_rounds(tmp_path: Path) -> None:
+    trace = read(file(tmp_path, line(header()), line(round_(1)), line(Calibration(7.1, 0.95, 5)), line(round_(2))))
+    assert trace.calibration == Calibration(7.1, 0.95, 5)
+    assert [round.index for round in trace.rounds] == [1, 2]
+
+
 def test_windows_line_ends(tmp_path: Path) -> None:
     assert len(read(file(tmp_path, *(line(event) + "\r" for event in run()))).rounds) == 3
 
@@ -196,6 +202,7 @@ def changed(event: Event, change: Callable[[Any], Any]) -> str:
 
 
 HEADER = line(header())
+CALIBRATED = line(Calibration(7.1, 0.95, 4))
 REFUSED: dict[str, tuple[list[str | bytes], str]] = {
     "empty": ([], "line 1: not a specviz trace: the file is empty."),
     "blank first": ([" ", HEADER], "line 1: not a specviz trace: the line is blank."),
@@ -214,6 +221,7 @@ REFUSED: dict[str, tuple[list[str | bytes], str]] = {
     "blank middle": ([HEADER, line(round_(1)), "", line(round_(2))], "line 3: the line is blank."),
     "cut middle": ([HEADER, line(round_(1))[:50], line(round_(2))], "line 2: the record is cut off."),
     "gap": ([HEADER, line(round_(2))], "line 2: round 2 stands where round 1 belongs."),
+    "two calibrations": ([HEADER, CALIBRATED, line(round_(1)), CALIBRATED], "line 4: a second calibration."),
     "after end": ([HEADER, line(End("user")), line(round_(1))], "line 3: a record stands behind the end."),
     "bad json": ([HEADER, '{"type": round}'], "line 2: not JSON"),
     "nan": ([HEADER, line(round_(1)).replace("0.31", "NaN")], "line 2: NaN is not allowed."),

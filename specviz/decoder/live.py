@@ -32,7 +32,7 @@ from specviz.decoder.models import CausalModel
 from specviz.decoder.packing import is_packed, pack
 from specviz.decoder.pair import PairFacts, pair_files, refuse_unless_forced, with_tokenizers
 from specviz.decoder.prompts import Read, read_prompt
-from specviz.decoder.readiness import calibrate, kept_warm, settle, warm_up
+from specviz.decoder.readiness import behind_first, calibrate, have_long_steps, kept_warm, settle, warm_up
 from specviz.decoder.reading import ModelFacts
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
@@ -161,11 +161,10 @@ class LiveSource:
         with placed("Before round 1"):
             yield Progress("warm-up")
             run.prefill(request.settings.drafter)
-            warm_up(pair.target, run.drafter, ids, request.settings.k)
-            if self._options.calibrate:
-                yield Progress("calibrating")
-                settle(pair.target, ids[-1])
-                yield calibrate(pair.target, run.drafter, ids, self._options.calibrate)
+            at_once = have_long_steps(pair.models)
+            if not at_once:
+                warm_up(pair.target, run.drafter, ids, request.settings.k)
+                yield from self._calibrated(run, request.settings.drafter)
         yield Ready()
 
         def rehearse(now: Settings) -> None:
@@ -177,11 +176,25 @@ class LiveSource:
         rounds = run.rounds(settings, stopped)
         if not any(model.way_back.slow for model in pair.models):
             rounds = kept_warm(rounds, rehearse)
-        round_: Round | None = None
-        for round_ in rounds:
-            yield round_
-        if round_ is not None and round_.stop is not None:
-            yield End(round_.stop, self._detail(pair, round_, run.emitted))
+        events: Iterator[Event] = rounds
+        if at_once:
+            events = behind_first(rounds, lambda: self._calibrated(run, request.settings.drafter))
+        last: Round | None = None
+        for event in events:
+            if isinstance(event, Round):
+                last = event
+            yield event
+        if last is not None and last.stop is not None:
+            yield End(last.stop, self._detail(pair, last, run.emitted))
+
+    def _calibrated(self, run: Speculation, drafter: str) -> Iterator[Event]:
+        """The calibration of ``run`` at its present length, where that was asked for and there is room; a drafter that
+        has taken over from ``drafter`` meanwhile is not timed."""
+        if self._options.calibrate and run.target.length < run.target.context:
+            yield Progress("calibrating")
+            settle(run.target, run.ids[-1])
+            timed = run.drafter if run.at_work == drafter else None
+            yield calibrate(run.target, timed, run.ids, self._options.calibrate)
 
     @property
     def _exits(self) -> tuple[int | None, ...]:

@@ -1,12 +1,12 @@
 """Getting models ready for what is timed, and keeping them so: warm-up, calibration, rehearsals."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from specviz.decoder.drafters import Drafter
 from specviz.decoder.drafters.model import step_ms
 from specviz.decoder.models import CausalModel
-from specviz.events import Calibration, Round, Settings
+from specviz.events import Calibration, Event, Round, Settings
 
 RESTED = 0.02
 """Seconds without a model call behind which the next ones are slower for it."""
@@ -14,6 +14,8 @@ WAKING = 0.05
 """Seconds of work behind which they are not."""
 SETTLING = 0.1
 """Seconds for which others may be busy with the beginning of a run."""
+LONG_STEPS = 2**30
+"""Bytes of weights that a processor takes a tenth of a second or more to go through."""
 
 
 def warm_up(target: CausalModel, drafter: Drafter, ids: list[int], k: int) -> None:
@@ -25,6 +27,22 @@ def warm_up(target: CausalModel, drafter: Drafter, ids: list[int], k: int) -> No
         target.feed([ids[-1]] * (k + 1), keep=k + 1)
         target.roll_back_to(length)
     target.refuse_odd(float(target.odd))
+
+
+def have_long_steps(models: Sequence[CausalModel]) -> bool:
+    """Whether calibration takes seconds, for which nobody should wait to see round 1. First forwards of such models on
+    a processor take no longer than later ones, so there is nothing to warm up either."""
+    weights = (weight for model in models for weight in model.model.parameters())
+    size: int = sum(weight.nbytes for weight in weights if weight.device.type == "cpu")
+    return size > LONG_STEPS
+
+
+def behind_first(rounds: Iterator[Round], more: Callable[[], Iterator[Event]]) -> Iterator[Event]:
+    """The rounds, and ``more`` between the first and the second, or at the end if there is no second."""
+    for n, round_ in enumerate(rounds):
+        yield round_
+        if n == 0:
+            yield from more()
 
 
 def kept_warm(rounds: Iterator[Round], rehearse: Callable[[Settings], None]) -> Iterator[Round]:
@@ -56,7 +74,8 @@ def settle(target: CausalModel, last_id: int) -> None:
             return
 
 
-def calibrate(target: CausalModel, drafter: Drafter, ids: list[int], repeats: int) -> Calibration:
-    """T_p and T_q: one-token steps on the last prompt token, rolled back; no uniform is used."""
-    draft_ms = drafter.step_ms(ids[-1], repeats) if drafter.room(len(ids)) else None
+def calibrate(target: CausalModel, drafter: Drafter | None, ids: list[int], repeats: int) -> Calibration:
+    """T_p and T_q: one-token steps on the last token of ``ids``, rolled back; no uniform is used. No ``drafter``: its
+    step stays unknown."""
+    draft_ms = drafter.step_ms(ids[-1], repeats) if drafter and drafter.room(len(ids)) else None
     return Calibration(step_ms(target, ids[-1], repeats), draft_ms, len(ids))

@@ -207,6 +207,8 @@ def state(view: RunView) -> list[Field]:
     tone: Tone = "strong"
     if view.failed and at_end:
         word, tone = "FAILED", "error"
+    elif view.ready and view.progress is not None and view.progress.stage == "calibrating":
+        word, tone = "timing steps", "accent"
     elif not view.ready and not view.total:
         word, place = loading(view.progress), ""
     elif view.mode == "running":

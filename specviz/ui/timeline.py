@@ -40,7 +40,7 @@ class Timeline:
         """Forget the run; what was said about the pair stays, and the room for its K if the ``same`` comes again."""
         if not same:
             self.max_k = 0
-        if self.progress is not None and self.progress.stage == "recording":
+        if self._reading:
             self.progress = None
         self.header: Header | None = None
         self.ready = False
@@ -58,6 +58,7 @@ class Timeline:
     def add(self, event: Event) -> None:
         match event:
             case Calibration():
+                self._over_with_progress()
                 self.stats.add(event)
             case Progress():
                 self.progress = event
@@ -70,6 +71,7 @@ class Timeline:
                 self.stats.add(event)
             case Ready():
                 self.ready = True
+                self._over_with_progress()
             case Round():
                 self._add_round(event)
             case End():
@@ -79,6 +81,10 @@ class Timeline:
                     self.telling.finish()
             case Failed():
                 self.failed = event
+
+    def _over_with_progress(self) -> None:
+        if not self._reading:
+            self.progress = None
 
     def _add_round(self, round: Round) -> None:
         try:
@@ -103,8 +109,11 @@ class Timeline:
     @property
     def expected(self) -> int | None:
         """How many rounds a long recorded run seems to have, while it is still being read."""
-        reading = self.progress is not None and self.progress.stage == "recording" and not self.over
-        return max(self.progress.total or 0, self.total) if reading and self.progress else None
+        return max(self.progress.total or 0, self.total) if self._reading and self.progress and not self.over else None
+
+    @property
+    def _reading(self) -> bool:
+        return self.progress is not None and self.progress.stage == "recording"
 
     @property
     def at_end(self) -> bool:

@@ -17,7 +17,7 @@ from specviz.ui.widgets.metrics_page import STYLES
 from specviz.ui.widgets.metrics_scope import Scope
 from specviz.ui.widgets.metrics_speed import speed
 from specviz.ui.widgets.metrics_tokens_per_round import reading, tokens_per_round
-from tests.ui.builders import make_drafted, make_round, make_run
+from tests.ui.builders import make_drafted, make_header, make_round, make_run
 from tests.ui.metrics import calibrated, fields, page, scope, small, texts, timeline_of
 
 PAGES = (acceptance, tokens_per_round, speed)
@@ -271,6 +271,12 @@ def test_what_is_unknown_is_said(calibration: Calibration | None, drafter: str, 
     assert any(line.startswith(words) for line in lines)
     assert fields(lines, "model ")[0] == "–"
     assert "Speedup by the model over K" not in lines
+
+
+def test_models_that_are_still_to_be_timed_are_said_to_be() -> None:
+    timeline = timeline_of(make_run(1))
+    timeline.stats.add(make_header(config={"calibrate": 5}))
+    assert any(line.startswith("The models have not been timed: T_p, T_q") for line in page(speed, timeline))
 
 
 def test_no_k_helps_where_a_draft_step_is_dearer() -> None:

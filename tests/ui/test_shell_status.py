@@ -154,6 +154,12 @@ def test_the_run_line_as_designed() -> None:
     )
 
 
+def test_the_models_may_be_timed_while_rounds_are_there() -> None:
+    view = replace(VIEW, progress=Progress("calibrating"), mode="running", index=1, total=1)
+    assert line(run_fields(view), 130).endswith("  timing steps  round 1")
+    assert "running  round 1" in line(run_fields(replace(view, progress=None)), 130)
+
+
 def test_the_run_line_at_78_cells() -> None:
     shown = line(run_fields(VIEW), 78)
     assert shown == "bundled pair  K 4  T 1.00  seed 0  pace 0.25 s  PAUSED  round 37 of 61  G: end"

@@ -20,7 +20,9 @@ def speed(scope: Scope) -> Layout:
     if not scope.rates.rounds:
         return partial(paragraph, f"No round{scope.yet}.")
     view = speed_view(scope.stats, scope.shown)
-    return partial(_page, view, scope.rates, unknown(view, drafter, scope.yet))
+    header = scope.stats.header
+    to_come = header is not None and header.config.get("calibrate") not in (0, None)
+    return partial(_page, view, scope.rates, unknown(view, drafter, scope.yet, to_come=to_come))
 
 
 def _page(view: SpeedView, rates: Rates, lacking: str, cells: int, glyphs: Glyphs) -> Lines:
@@ -46,13 +48,11 @@ def slower(view: SpeedView) -> str:
     return f"Slower than the target alone: {times(value)} by {by}."
 
 
-def unknown(view: SpeedView, drafter: str, yet: str) -> str:
-    """What cannot be told, and why; empty where everything can."""
+def unknown(view: SpeedView, drafter: str, yet: str, *, to_come: bool) -> str:
+    """What cannot be told, and why; empty where everything can. ``to_come``: the models were to be timed."""
     if view.target_step_ms is None:
-        return (
-            "The models were not timed in this run (--calibrate 0): "
-            "T_p, T_q and c are unknown, so no speedup and no best K can be told."
-        )
+        why = "have not been timed" if to_come else "were not timed in this run (--calibrate 0)"
+        return f"The models {why}: T_p, T_q and c are unknown, so no speedup and no best K can be told."
     if drafter == "ngram":
         return "An n-gram draft takes next to no time: c has no value, so the model has no speedup and no best K."
     if view.c is None and view.draft_step_calibrated_ms is None:
