@@ -5,8 +5,6 @@ probabilities of top lists at six significant digits, everything else at round-t
 checked for type and range, so what comes out of a file is as safe to work with as a live run.
 """
 
-import contextlib
-import gc
 import json
 import re
 import stat
@@ -15,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from specviz.collecting import nothing_collected
 from specviz.errors import SpecvizError
 from specviz.events import Calibration, End, Event, Header, Origin, Round
 from specviz.quick import quick_round
@@ -136,7 +135,7 @@ def read(path: Path, name: str | None = None, *, bare: bool = False) -> Trace:
     rounds: list[Round] = []
     end: End | None = None
     incomplete = False
-    with _nothing_collected():
+    with nothing_collected():
         for _, event in records(path, name, bare=bare):
             match event:
                 case Header():
@@ -151,18 +150,6 @@ def read(path: Path, name: str | None = None, *, bare: bool = False) -> Trace:
                     incomplete = True
     assert header is not None
     return Trace(header, calibration, tuple(rounds), end, incomplete)
-
-
-@contextlib.contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Millions of objects that stay: looking through them again and again for cycles takes longer than reading them."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 class _Order:

@@ -6,6 +6,7 @@ Without a draft model the same is said of the target alone.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from specviz.collecting import nothing_collected
 from specviz.config import PairOptions
 from specviz.decoder.families import WayBack, no_way_back, slow_path, way_back, why_refused
 from specviz.decoder.files import Problem
@@ -71,6 +72,7 @@ def pair_files(options: PairOptions, places: Places) -> tuple[ModelFiles | None,
     return replace(target, source=places.draft) if same_model else read_files(places.draft, options), target
 
 
+@nothing_collected()
 def with_tokenizers(draft: ModelFiles | None, target: ModelFiles) -> PairFacts:
     """The pair of these models. Raises SpecvizError for a tokenizer that cannot be read."""
     whole = read_model(target)
