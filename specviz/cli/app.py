@@ -22,6 +22,8 @@ from specviz.ui.options import LAST_ROUND, AppOptions, Recording
 SWITCH_INTERVAL = 1e-4
 """Seconds a thread may keep the interpreter from another. Every torch call gives it up and wants it back at once; with
 Python's 5 ms a screen that is being drawn would hold up each of a forward's hundreds of calls for as long."""
+PAINTS_A_SECOND = 120
+"""At most. What a key changes waits for the paint behind the one before, a sixtieth of a second by Textual's own."""
 
 
 def keys_from_the_terminal() -> None:
@@ -123,6 +125,7 @@ def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Call
 
 
 def _show(source: Source, display: AppOptions) -> int:
+    os.environ.setdefault("TEXTUAL_FPS", str(PAINTS_A_SECOND))  # read when it is imported
     from specviz.ui.app import SpecvizApp
     from specviz.ui.terminal_guard import TerminalGuard
 

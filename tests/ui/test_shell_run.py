@@ -64,6 +64,31 @@ async def test_keys_are_answered_during_a_flood() -> None:
         assert app.timeline.at_end
 
 
+async def test_a_setting_changed_during_a_flood_is_told_without_a_picture_of_everything() -> None:
+    script = Script()
+    app = make_app(script, paused=False)
+    script.gate.clear()
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.timeline.ready and app.transport.flooding)
+        await pilot.pause()
+        updates = 0
+        update = app.main.update
+
+        def counted() -> None:
+            nonlocal updates
+            updates += 1
+            update()
+
+        app.main.update = counted  # type: ignore[method-assign]
+        await hit(pilot, "minus", "right_square_bracket", "plus", "plus")
+        await until(pilot, lambda: "K 4→5 next" in on_screen(app) and "T 1.00→1.10 next" in on_screen(app))
+        assert updates == 0
+        await hit(pilot, "space", "plus")
+        await until(pilot, lambda: "K 4→6 next" in on_screen(app))
+        assert updates == 2
+        script.gate.set()
+
+
 def test_a_source_far_ahead_of_the_screen_waits_for_it() -> None:
     inbox = Inbox(lambda: None, lambda: None)
 

@@ -120,6 +120,13 @@ class MainScreen(PanelActions):
         self._tell()
         self._keep_playing()
 
+    def tell_next(self) -> None:
+        """While rounds pour in, only the lines: the next picture comes soon enough, and a key need not wait for it."""
+        if self.transport.flooding:
+            self._update_lines()
+        else:
+            self.update()
+
     def _inspect(self) -> None:
         if not self.has_class("-inspecting"):
             return
@@ -248,7 +255,7 @@ class MainScreen(PanelActions):
         if self._player is not None:
             self._player.cancel()
             self._player = None
-        self.update()
+        self.tell_next()
 
     def action_inspect(self, *, keep: bool = False) -> None:
         """Open the inspector; give it all the room if it needs more; put it away. ``keep``: only open it."""

@@ -31,6 +31,10 @@ class RunActions(Screen[None]):
     def update(self) -> None:
         """Show what changed."""
 
+    def tell_next(self) -> None:
+        """Show what was changed about the rounds to come."""
+        self.update()
+
     def seek(self, index: int, row: int | None = None) -> None:
         self.transport.seek(index, row)
         self.update()
@@ -81,15 +85,15 @@ class RunActions(Screen[None]):
 
     def action_k(self, steps: int) -> None:
         self.transport.change_k(steps)
-        self.update()
+        self.tell_next()
 
     def action_temperature(self, steps: int) -> None:
         self.transport.change_temperature(steps)
-        self.update()
+        self.tell_next()
 
     def action_drafter(self) -> None:
         self.transport.change_drafter()
-        self.update()
+        self.tell_next()
 
     def action_again(self) -> None:
         self.begin()
