@@ -50,6 +50,7 @@ class Session:
         self._settings = Settings()
         self._running = False
         self._steps = 0
+        self._stepping = False  # a step was taken, and its round has not come yet
         self._pace = 0.0
         self._next_round_at = 0.0
         self._closed = False
@@ -78,7 +79,7 @@ class Session:
     def pause(self) -> None:
         """Stop after the round being made, if any; permits not yet used are dropped."""
         with self._changed:
-            self._running = False
+            self._running = self._stepping = False
             self._steps = 0
 
     def step(self) -> None:
@@ -147,7 +148,7 @@ class Session:
 
     def _play(self, run_id: int, request: RunRequest) -> None:
         events = self._source.run(request, lambda: self._settings, lambda: self._superseded(run_id))
-        permitted = True
+        ready, permitted = False, True
         with contextlib.closing(events):  # type: ignore[type-var]
             while not self._superseded(run_id):
                 permitted = permitted or self._permitted(run_id)
@@ -160,11 +161,14 @@ class Session:
                     self._next_round_at = time.monotonic() + self._pace
                 halted = self._send(run_id, event)
                 if isinstance(event, Ready):
-                    permitted = False
+                    ready, permitted = True, False
                 elif isinstance(event, Round):
+                    self._stepping = False
                     permitted = event.stop is not None and not halted
                 elif isinstance(event, End):
                     return
+                elif ready:
+                    permitted = self._stepping
 
     def _send_opening(self, event: Event) -> None:
         self._send(0, event)
@@ -188,7 +192,7 @@ class Session:
         """Pause before the event is seen, so that whoever answers it with ``resume`` is obeyed."""
         with self._changed:
             if not self._superseded(run_id):
-                self._running = False
+                self._running = self._stepping = False
                 self._steps = 0
 
     def _superseded(self, run_id: int) -> bool:
@@ -201,6 +205,7 @@ class Session:
                 wait = None
                 if self._steps:
                     self._steps -= 1
+                    self._stepping = True
                     return True
                 if self._running:
                     wait = self._next_round_at - time.monotonic()

@@ -165,8 +165,11 @@ def test_a_step_is_exactly_one_round(seen: Seen) -> None:
     session.close()
 
 
+@dataclass
 class TimedLate(Script):
-    """Calibrates behind its first round."""
+    """Calibrates behind its first round, for as long as the gate ``timing`` is shut."""
+
+    timing: threading.Event = field(default_factory=threading.Event)
 
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
@@ -176,17 +179,41 @@ class TimedLate(Script):
                 yield event
             if isinstance(event, Round) and event.index == 1:
                 yield Progress("calibrating")
+                assert_set(self.timing)
                 yield Calibration(2.0, 1.0, 2)
 
 
 def test_what_comes_between_two_rounds_takes_no_step_away(seen: Seen) -> None:
-    session = started(TimedLate(4), seen)
+    source = TimedLate(4)
+    source.timing.set()
+    session = started(source, seen)
     run = session.begin(REQUEST, paused=True)
     assert names(seen.until(run, Ready)) == ["Header", "Progress", "Ready"]
     for expected in (["Round"], ["Progress", "Calibration", "Round"], ["Round"]):
         session.step()
         assert names(seen.until(run, Round)) == expected
         assert seen.nothing()
+    session.close()
+
+
+@pytest.mark.parametrize("stepped", [True, False])
+def test_a_pause_between_two_rounds_keeps_the_second_back(seen: Seen, stepped: bool) -> None:
+    source = TimedLate(4)
+    session = started(source, seen)
+    run = session.begin(REQUEST, paused=stepped)
+    if stepped:
+        session.step()
+        session.step()
+    assert names(seen.until(run, Round)[-1:]) == ["Round"]
+    assert names(seen.until(run, Progress)) == ["Progress"]
+    session.pause()
+    source.timing.set()
+    assert names(seen.until(run, Calibration)) == ["Calibration"]
+    assert seen.nothing()
+    session.step()
+    assert names(seen.until(run, Round)) == ["Round"]
+    session.resume()
+    assert names(seen.until(run, End)) == ["Round", "Round", "End"]
     session.close()
 
 
