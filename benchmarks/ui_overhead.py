@@ -66,7 +66,7 @@ class Terminal:
 
     @property
     def rounds_begun(self) -> bool:
-        return self._trace.exists() and self._trace.read_bytes().count(b"\n") > 2
+        return self._trace.exists() and b'"type": "round"' in self._trace.read_bytes().replace(b'":"', b'": "')
 
     @property
     def ended(self) -> bool:

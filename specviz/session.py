@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from specviz.config import RunRequest
 from specviz.errors import SpecvizError
-from specviz.events import End, Event, Failed, Ready, Round, Settings
+from specviz.events import Calibration, End, Event, Failed, Ready, Round, Settings
 from specviz.source import Source
 
 Deliver = Callable[[int, Event], None]
@@ -66,6 +66,7 @@ class Session:
             self._waiting = request
             self._settings = request.settings
             self._running = not paused
+            self._stepping = False
             self._steps = 0
             self._next_round_at = 0.0
             self._changed.notify_all()
@@ -148,7 +149,7 @@ class Session:
 
     def _play(self, run_id: int, request: RunRequest) -> None:
         events = self._source.run(request, lambda: self._settings, lambda: self._superseded(run_id))
-        ready, permitted = False, True
+        ready, over, permitted = False, False, True
         with contextlib.closing(events):  # type: ignore[type-var]
             while not self._superseded(run_id):
                 permitted = permitted or self._permitted(run_id)
@@ -164,11 +165,11 @@ class Session:
                     ready, permitted = True, False
                 elif isinstance(event, Round):
                     self._stepping = False
-                    permitted = event.stop is not None and not halted
+                    permitted = over = event.stop is not None and not halted
+                elif isinstance(event, Calibration):
+                    permitted = not ready or over or self._stepping
                 elif isinstance(event, End):
                     return
-                elif ready:
-                    permitted = self._stepping
 
     def _send_opening(self, event: Event) -> None:
         self._send(0, event)

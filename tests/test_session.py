@@ -197,6 +197,36 @@ def test_what_comes_between_two_rounds_takes_no_step_away(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("stepped", [True, False])
+def test_a_text_of_one_round_ends_behind_its_timing_without_another_step(seen: Seen, stepped: bool) -> None:
+    source = TimedLate(1)
+    source.timing.set()
+    session = started(source, seen)
+    session.pace = 3600.0
+    run = session.begin(REQUEST, paused=stepped)
+    if stepped:
+        session.step()
+    assert names(seen.until(run, End))[3:] == ["Round", "Progress", "Calibration", "End"]
+    session.close()
+
+
+def test_a_pause_as_timing_begins_waits_for_it(seen: Seen) -> None:
+    source = TimedLate(4)
+
+    def pause(event: Event) -> bool:
+        if event == Progress("calibrating"):
+            session.pause()
+        return False
+
+    session = started(source, seen, pause)
+    run = session.begin(REQUEST)
+    seen.until(run, Round)
+    source.timing.set()
+    assert names(seen.until(run, Calibration)) == ["Progress", "Calibration"]
+    assert seen.nothing()
+    session.close()
+
+
+@pytest.mark.parametrize("stepped", [True, False])
 def test_a_pause_between_two_rounds_keeps_the_second_back(seen: Seen, stepped: bool) -> None:
     source = TimedLate(4)
     session = started(source, seen)

@@ -43,7 +43,7 @@ class Printer:
         match event:
             case Notice(message):
                 say(f"note: {safe_terminal_text(message)}")
-            case Progress() if sys.stderr.isatty():
+            case Progress() if sys.stderr.isatty() and not self._in_the_middle_of_a_line:
                 self._loading.tell(event)
             case Failed(message):
                 self._finish()
@@ -58,6 +58,11 @@ class Printer:
                 sys.stdout.flush()
             case End():
                 self._finish()
+
+    @property
+    def _in_the_middle_of_a_line(self) -> bool:
+        """Whether text on the terminal goes on behind what stands there."""
+        return self._begun and self._marked and not self._silent
 
     def _shown(self, token: Emitted) -> str:
         text = self._decoder.feed(token.bytes)

@@ -18,7 +18,7 @@ from specviz.decoder.prompts import read_prompt
 from specviz.decoder.readiness import calibrate
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import Calibration, Round, Settings
+from specviz.events import Calibration, Event, Round, Settings
 
 WARM_UP_TOKENS = 16
 
@@ -55,7 +55,7 @@ class Nobody:
     def warm_up(self, last_id: int) -> None:
         pass
 
-    def step_ms(self, last_id: int, repeats: int) -> float | None:
+    def step_ms(self, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
         return None
 
 
@@ -81,6 +81,10 @@ class Bench(LiveSource):
             for each in self._contenders
             if each.drafter == "layers"
         )
+
+    def _calibrated(self, *_: object) -> Iterator[Event]:
+        """Nothing: calibrations are tasks of their own here, and a run between them is timed as a whole."""
+        yield from ()
 
     def describe(self) -> Mapping[str, Any]:
         """The options, device, numbers, threads and library versions of it all, JSON-able."""
@@ -131,7 +135,8 @@ class Bench(LiveSource):
         match configuration.kind:
             case "calibration":
                 run = self._run(pair.target, drafters, prompt, seed, tokens, contender.drafter)
-                return Measured(task, (), calibrate(pair.target, run.drafter, prompt, options.calibrate))
+                timed = calibrate(pair.target, run.drafter, prompt, options.calibrate, lambda: False)
+                return Measured(task, (), timed)
             case "target":
                 run = self._run(pair.target, nobody, prompt, seed, tokens, contender.drafter)
             case "draft" if pair.second is None or len(prompt) > pair.second.context:

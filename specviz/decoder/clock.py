@@ -35,11 +35,15 @@ class Laps:
         return [(b - a) * 1e3 for a, b in pairwise(self._times)]
 
 
-def median_ms(device: torch.device, step: Callable[[], None], repeats: int) -> float:
-    """Median time of ``step``, one discarded call first."""
+def median_ms(
+    device: torch.device, step: Callable[[], None], repeats: int, stopped: Callable[[], bool]
+) -> float | None:
+    """Median time of ``step``, one discarded call first. None once stopped."""
     step()
     times = []
     for _ in range(repeats):
+        if stopped():
+            return None
         laps = Laps(device)
         step()
         laps.mark()

@@ -164,7 +164,7 @@ class LiveSource:
             at_once = have_long_steps(pair.models)
             if not at_once:
                 warm_up(pair.target, run.drafter, ids, request.settings.k)
-                yield from self._calibrated(run, request.settings.drafter)
+                yield from self._calibrated(run, drafters[request.settings.drafter], stopped)
         yield Ready()
 
         def rehearse(now: Settings) -> None:
@@ -178,7 +178,8 @@ class LiveSource:
             rounds = kept_warm(rounds, rehearse)
         events: Iterator[Event] = rounds
         if at_once:
-            events = behind_first(rounds, lambda: self._calibrated(run, request.settings.drafter))
+            drafter = drafters[request.settings.drafter]
+            events = behind_first(rounds, lambda: self._calibrated(run, drafter, stopped))
         last: Round | None = None
         for event in events:
             if isinstance(event, Round):
@@ -187,14 +188,13 @@ class LiveSource:
         if last is not None and last.stop is not None:
             yield End(last.stop, self._detail(pair, last, run.emitted))
 
-    def _calibrated(self, run: Speculation, drafter: str) -> Iterator[Event]:
-        """The calibration of ``run`` at its present length, where that was asked for and there is room; a drafter that
-        has taken over from ``drafter`` meanwhile is not timed."""
+    def _calibrated(self, run: Speculation, drafter: Drafter, stopped: Callable[[], bool]) -> Iterator[Event]:
+        """The calibration of ``run`` at its present length, where that was asked for and there is room."""
         if self._options.calibrate and run.target.length < run.target.context:
             yield Progress("calibrating")
             settle(run.target, run.ids[-1])
-            timed = run.drafter if run.at_work == drafter else None
-            yield calibrate(run.target, timed, run.ids, self._options.calibrate)
+            if timed := calibrate(run.target, drafter, run.ids, self._options.calibrate, stopped):
+                yield timed
 
     @property
     def _exits(self) -> tuple[int | None, ...]:

@@ -32,9 +32,8 @@ def warm_up(target: CausalModel, drafter: Drafter, ids: list[int], k: int) -> No
 def have_long_steps(models: Sequence[CausalModel]) -> bool:
     """Whether calibration takes seconds, for which nobody should wait to see round 1. First forwards of such models on
     a processor take no longer than later ones, so there is nothing to warm up either."""
-    weights = (weight for model in models for weight in model.model.parameters())
-    size: int = sum(weight.nbytes for weight in weights if weight.device.type == "cpu")
-    return size > LONG_STEPS
+    weights = [weight for model in models for weight in model.model.parameters()]
+    return all(weight.device.type == "cpu" for weight in weights) and sum(w.nbytes for w in weights) > LONG_STEPS
 
 
 def behind_first(rounds: Iterator[Round], more: Callable[[], Iterator[Event]]) -> Iterator[Event]:
@@ -74,8 +73,10 @@ def settle(target: CausalModel, last_id: int) -> None:
             return
 
 
-def calibrate(target: CausalModel, drafter: Drafter | None, ids: list[int], repeats: int) -> Calibration:
-    """T_p and T_q: one-token steps on the last token of ``ids``, rolled back; no uniform is used. No ``drafter``: its
-    step stays unknown."""
-    draft_ms = drafter.step_ms(ids[-1], repeats) if drafter and drafter.room(len(ids)) else None
-    return Calibration(step_ms(target, ids[-1], repeats), draft_ms, len(ids))
+def calibrate(
+    target: CausalModel, drafter: Drafter, ids: list[int], repeats: int, stopped: Callable[[], bool]
+) -> Calibration | None:
+    """T_p and T_q: one-token steps on the last token of ``ids``, rolled back; no uniform is used. None once stopped."""
+    draft_ms = drafter.step_ms(ids[-1], repeats, stopped) if drafter.room(len(ids)) else None
+    target_ms = step_ms(target, ids[-1], repeats, stopped)
+    return None if target_ms is None else Calibration(target_ms, draft_ms, len(ids))

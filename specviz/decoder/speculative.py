@@ -43,7 +43,7 @@ class Speculation:
     ) -> None:
         self.target = target
         self._drafters = drafters
-        self.at_work: str | None = None
+        self._at_work: str | None = None
         self.vocabulary = vocabulary
         self.ids = list(prompt)
         self._n_prompt = len(prompt)
@@ -61,25 +61,25 @@ class Speculation:
         """Feed the prompt, all but its last token, to the target and to ``drafter``; every prompt token is fed once."""
         self.target.reset()
         self.target.prefill(self.ids[:-1])
-        self.at_work = None
+        self._at_work = None
         self.draft_by(drafter)
 
     def draft_by(self, name: str) -> None:
         """Let the drafter ``name`` take over, at the text as it is. Raises SpecvizError where there is none."""
-        if name == self.at_work:
+        if name == self._at_work:
             return
         if name not in self._drafters:
             there = ", ".join(self._drafters)
             raise SpecvizError(f"--drafter {name} cannot draft for these models. There is: {there}.")
         self._drafters[name].prefill(self.ids)
-        self.at_work = name
+        self._at_work = name
 
     @property
     def drafter(self) -> Drafter:
         """The one at work."""
-        if self.at_work is None:
+        if self._at_work is None:
             raise RuntimeError("prefill() comes first")
-        return self._drafters[self.at_work]
+        return self._drafters[self._at_work]
 
     def rounds(self, settings: Callable[[], Settings], stopped: Callable[[], bool]) -> Iterator[Round]:
         """Yield a Round a step until one has a ``stop``, or until ``stopped``."""

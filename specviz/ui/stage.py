@@ -65,6 +65,8 @@ class Stage(Vertical):
         view = run_view(transport, options)
         self._before = pair(view.draft, view.target, "" if timeline.ready else loading(timeline.progress))
         number = f"round {timeline.shown}" if timeline.shown else ""
+        if timeline.timing:
+            number = f"timing steps, {number}"
         self._title.show(title_fields(options.title, number if where is None else where, ascii=self._glyphs.ascii))
         whole = timeline.reveal is None and progress >= 1
         taken = timeline.shown if whole else max(0, timeline.shown - 1)

@@ -139,6 +139,8 @@ class RunView:
     """The breakpoints that the round shown hits, in words."""
     expected: int | None = None
     """How many rounds a recorded run seems to have, while it is still being read."""
+    timing: bool = False
+    """Whether the models are being timed between two rounds."""
 
 
 def run_fields(view: RunView) -> list[Field]:
@@ -207,8 +209,6 @@ def state(view: RunView) -> list[Field]:
     tone: Tone = "strong"
     if view.failed and at_end:
         word, tone = "FAILED", "error"
-    elif view.ready and view.progress is not None and view.progress.stage == "calibrating":
-        word, tone = "timing steps", "accent"
     elif not view.ready and not view.total:
         word, place = loading(view.progress), ""
     elif view.mode == "running":
@@ -225,6 +225,8 @@ def state(view: RunView) -> list[Field]:
         fields.insert(
             0, Field((read, f"reading {100 * view.total // max(1, view.expected)} %"), 0, "accent", right=True)
         )
+    if view.timing:
+        fields.insert(0, Field(("timing steps", "timing", ""), 1, "accent", right=True))
     if view.hits:
         said = literal(", ".join(view.hits))
         fields.insert(0, Field((f"break: {said}", f"break: {clip(said, 24)}", f"break: {clip(said, 12)}"), 1, "accent"))

@@ -75,11 +75,13 @@ class Timeline:
             case Round():
                 self._add_round(event)
             case End():
+                self._over_with_progress()
                 self.end = event
                 self.stats.add(event)
                 if self.telling:
                     self.telling.finish()
             case Failed():
+                self._over_with_progress()
                 self.failed = event
 
     def _over_with_progress(self) -> None:
@@ -110,6 +112,11 @@ class Timeline:
     def expected(self) -> int | None:
         """How many rounds a long recorded run seems to have, while it is still being read."""
         return max(self.progress.total or 0, self.total) if self._reading and self.progress and not self.over else None
+
+    @property
+    def timing(self) -> bool:
+        """Whether the models are being timed between two rounds."""
+        return self.ready and self.progress is not None and self.progress.stage == "calibrating"
 
     @property
     def _reading(self) -> bool:

@@ -177,7 +177,7 @@ class Transport:
         """
         timeline = self.timeline
         self._unfolding = step > 0
-        sampling = self.mode == "running" and timeline.at_end
+        sampling = self.mode == "running" and timeline.at_end and not timeline.timing
         self._hold()
         if sampling:
             return

@@ -44,6 +44,7 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
         phase=timeline.phase[0] + 1 if timeline.reveal else None,
         hits=transport.watch.hit(timeline.shown) if timeline.reveal is None else (),
         expected=timeline.expected,
+        timing=timeline.timing,
     )
 
 

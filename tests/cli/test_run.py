@@ -16,10 +16,13 @@ import torch
 from transformers import GPT2LMHeadModel
 
 from specviz.cli import main
+from specviz.cli.run import Printer
 from specviz.config import MAX_COUNT, MAX_K, MAX_SEED, MAX_TEMPERATURE
+from specviz.events import Progress
 from tests.cli.conftest import Specviz
 from tests.decoder import models
 from tests.decoder.models import Shelf
+from tests.ui.builders import make_header, make_round
 
 SUMMARY_KEYS: dict[str, type | set[str]] = {
     "text": str,
@@ -68,6 +71,21 @@ def run_json(capfd: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
     assert main(["run", "--json", *args]) == 0
     out = capfd.readouterr().out
     return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))  # type: ignore[no-any-return]
+
+
+def test_no_stage_breaks_into_the_text_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    said = {}
+    for as_json in (False, True):
+        printer = Printer(as_json)
+        for event in (Progress("draft"), make_header("Once upon"), Progress("calibrating"), make_round(1)):
+            printer.add(event)
+        said[as_json] = capsys.readouterr()
+    assert (said[False].err, said[True].err) == ("draft …\n", "draft …\ncalibrating …\n")
+    assert said[False].out.startswith("Once upon") and not said[True].out
 
 
 def test_json_has_every_key_of_the_contract_and_repeats(capfd: pytest.CaptureFixture[str]) -> None:

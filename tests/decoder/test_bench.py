@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from specviz.bench_plan import CALIBRATION, DRAFT, TARGET, Configuration, Contender, Plan, Task
-from specviz.config import DrafterOptions, PairOptions, RunOptions
+from specviz.config import DrafterOptions, PairOptions, RunOptions, RunRequest
+from specviz.decoder import readiness
 from specviz.decoder.bench import Bench, Measured
 from specviz.errors import SpecvizError
-from specviz.events import Round, Settings
+from specviz.events import Calibration, Round, Settings
 from tests.decoder.models import Shelf, text_of
 from tests.decoder.running import check_round, opened, play, setting
 
@@ -78,6 +79,17 @@ def test_a_calibration_times_both_models_and_runs_nothing(pair: tuple[str, str])
     assert measured.calibration is not None and measured.calibration.at_length == 3
     assert measured.calibration.target_step_ms > 0
     assert measured.calibration.draft_step_ms is not None and measured.calibration.draft_step_ms > 0
+
+
+@pytest.mark.parametrize("long", [True, False])
+def test_a_run_that_is_timed_as_a_whole_times_no_steps_in_between(
+    pair: tuple[str, str], long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "LONG_STEPS", 0 if long else 2**30)
+    source = bench(*pair, calibrate=2)
+    request = RunRequest(text_of([1, 2]), 0, Settings())
+    kinds = {type(event) for event in source.run(request, Settings, lambda: False)}
+    assert Round in kinds and Calibration not in kinds
 
 
 def test_the_draft_alone_has_its_own_temperature(pair: tuple[str, str]) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from specviz.config import RunRequest
 from specviz.decoder import readiness
+from specviz.decoder.drafters.model import ModelDrafter
 from specviz.events import Calibration, Event, Header, Progress, Ready, Round, Settings
 from tests.decoder.models import Shelf, text_of
 from tests.decoder.running import Opened, opened, play, setting
@@ -71,10 +72,29 @@ def test_a_full_context_leaves_nothing_to_time(shelf: Shelf) -> None:
 
 
 @pytest.mark.usefixtures("long_steps")
-def test_a_drafter_that_has_taken_over_is_not_timed_as_the_one_before(shelf: Shelf) -> None:
-    run = play(pair(shelf), PROMPT, lambda: setting(drafter="ngram"), first=setting(drafter="model"))
-    calibration = run.only(Calibration)
-    assert calibration.target_step_ms > 0 and calibration.draft_step_ms is None
+@pytest.mark.parametrize("asked", ["model", "layers"])
+def test_the_drafter_that_was_asked_for_is_timed_whatever_has_taken_over(shelf: Shelf, asked: str) -> None:
+    source = pair(shelf)
+    switched = play(source, PROMPT, lambda: setting(drafter="ngram"), first=setting(drafter=asked))
+    assert switched.only(Calibration).draft_step_ms > 0
+    assert switched.decisions() == play(source, PROMPT, setting(drafter="ngram")).decisions()
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_timing_ends_as_soon_as_the_run_is_stopped(shelf: Shelf, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, asked = pair(shelf), 0
+
+    def stopped() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > steps
+
+    for model in source.pair.models:
+        model.prefill([3, 5])
+    drafter = ModelDrafter(source.pair.draft)
+    calibration = readiness.calibrate(source.pair.target, drafter, [3, 5, 7], 2, stopped)
+    assert (calibration is None) == (steps < 4)
+    assert [model.length for model in source.pair.models] == [2, 2]
 
 
 @pytest.mark.usefixtures("long_steps")

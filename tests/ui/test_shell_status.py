@@ -155,9 +155,10 @@ def test_the_run_line_as_designed() -> None:
 
 
 def test_the_models_may_be_timed_while_rounds_are_there() -> None:
-    view = replace(VIEW, progress=Progress("calibrating"), mode="running", index=1, total=1)
-    assert line(run_fields(view), 130).endswith("  timing steps  round 1")
-    assert "running  round 1" in line(run_fields(replace(view, progress=None)), 130)
+    view = replace(VIEW, timing=True, mode="running", index=1, total=1)
+    assert line(run_fields(view), 130).endswith("  timing steps  running  round 1")
+    assert line(run_fields(replace(view, mode="paused")), 130).endswith("  timing steps  PAUSED  round 1")
+    assert line(run_fields(replace(view, timing=False)), 130).endswith("  running  round 1")
 
 
 def test_the_run_line_at_78_cells() -> None:

@@ -1,11 +1,13 @@
 """Timeline and transport without a screen: what is shown, and that nothing is sampled twice."""
 
+import pytest
+
 from specviz.config import RunRequest
-from specviz.events import End, Event, Failed, Header, Ready, Round, Settings
+from specviz.events import End, Event, Failed, Header, Progress, Ready, Round, Settings
 from specviz.session import Session
 from specviz.ui.timeline import Timeline, row_count, warmer
 from specviz.ui.transport import Transport
-from tests.ui.builders import make_header, make_round, make_run
+from tests.ui.builders import make_calibration, make_header, make_round, make_run
 from tests.ui.conftest import mode
 
 
@@ -66,6 +68,25 @@ def test_a_new_round_is_followed_at_the_end_and_not_when_looking_back() -> None:
     made.seek(1)
     made.accept(made.run_id, make_run(4)[3])
     assert (made.timeline.shown, made.timeline.total) == (1, 4)
+
+
+@pytest.mark.parametrize("over", [make_calibration(), End("user"), Failed("gone")])
+def test_timing_lasts_until_there_is_a_calibration_or_nothing_can_come(over: Event) -> None:
+    made, _ = transport()
+    assert not made.timeline.timing
+    feed(made, make_run(1)[0], Progress("calibrating"))
+    assert made.timeline.timing
+    feed(made, over)
+    assert not made.timeline.timing
+
+
+def test_a_phase_asked_for_while_models_are_timed_is_that_of_a_round_still_to_be_made() -> None:
+    made, session = transport(make_run(1), paused=False)
+    feed(made, Progress("calibrating"))
+    made.step_phase(1)
+    assert session.calls == ["pause", "step"]
+    feed(made, make_calibration(), make_run(2)[1])
+    assert made.timeline.shown == 2 and made.timeline.reveal is not None
 
 
 def test_looking_back_pauses_a_run_first() -> None:

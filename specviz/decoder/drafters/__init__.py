@@ -67,9 +67,9 @@ class Drafter(Protocol):
         """Draft one token for nothing, at a length that has room for it, leaving no trace behind."""
         ...
 
-    def step_ms(self, last_id: int, repeats: int) -> float | None:
+    def step_ms(self, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
         """Median milliseconds of drafting one token at the present length, leaving no trace behind.
 
-        None where that is no model's step.
+        None where that is no model's step, and once stopped.
         """
         ...

@@ -41,5 +41,5 @@ class LayersDrafter:
         with self.target.first_layers(self.n):
             self.target.feed([last_id], keep=1)
 
-    def step_ms(self, last_id: int, repeats: int) -> float | None:
-        return median_ms(self.target.device, lambda: self.warm_up(last_id), repeats)
+    def step_ms(self, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
+        return median_ms(self.target.device, lambda: self.warm_up(last_id), repeats, stopped)

@@ -45,8 +45,8 @@ class ModelDrafter:
         self.model.feed([last_id], keep=1)
         self.model.roll_back_to(self.model.length - 1)
 
-    def step_ms(self, last_id: int, repeats: int) -> float | None:
-        return step_ms(self.model, last_id, repeats)
+    def step_ms(self, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
+        return step_ms(self.model, last_id, repeats, stopped)
 
 
 @torch.inference_mode()
@@ -84,15 +84,15 @@ def sampled(
     return Proposal(torch.cat(drafted), torch.cat(probs), us.tolist(), scores, model)
 
 
-def step_ms(model: CausalModel, last_id: int, repeats: int) -> float:
-    """Median milliseconds of feeding ``last_id`` and rolling it back; the cache ends as it was."""
+def step_ms(model: CausalModel, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
+    """Median milliseconds of feeding ``last_id`` and rolling it back; the cache ends as it was. None once stopped."""
     length = model.length
 
     def step() -> None:
         model.feed([last_id], keep=1)
         model.roll_back_to(length)
 
-    median = median_ms(model.device, step, repeats)
+    median = median_ms(model.device, step, repeats, stopped)
     if model.length != length:
         raise AssertionError("calibration changed a cache")
     return median

@@ -108,7 +108,7 @@ class NgramDrafter:
     def warm_up(self, last_id: int) -> None:
         pass
 
-    def step_ms(self, last_id: int, repeats: int) -> float | None:
+    def step_ms(self, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
         return None
 
     def _matches(self) -> Iterator[tuple[int, Book, int]]:
