@@ -161,9 +161,9 @@ class PresentScreen(RunActions):
         self._next = None
         transport, timeline = self.transport, self.timeline
         if not self._ended:
-            transport.step_phase(1)
+            readable = transport.step_phase(1)
             come = self._now() != self._place
-            if come and timeline.reveal is None and transport.watch.hit(timeline.shown):
+            if not readable or (come and timeline.reveal is None and transport.watch.hit(timeline.shown)):
                 self.playing = False
         elif transport.loop and timeline.total:
             transport.seek(0)

@@ -6,9 +6,8 @@ from typing import ClassVar
 from rich.style import Style
 from textual.message import Message
 
-from specviz.events import Round
 from specviz.tokens import visible
-from specviz.ui.finding import Hit, token_at
+from specviz.ui.finding import Hit
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs
 from specviz.ui.literal import in_ascii
 from specviz.ui.widgets.drawing import Part, fit
@@ -41,9 +40,8 @@ class HitList(LineList):
             super().__init__()
             self.index = index
 
-    def __init__(self, rounds: Sequence[Round], *, ascii: bool = False) -> None:
+    def __init__(self, *, ascii: bool = False) -> None:
         super().__init__()
-        self._rounds = rounds
         self._glyphs = glyphs(ascii)
         self._hits: Sequence[Hit] = ()
 
@@ -79,18 +77,17 @@ class HitList(LineList):
         return f"{columns}{'q':>{_NUMBER}}{'p':>{_NUMBER}}  why"
 
     def _parts(self, hit: Hit, chosen: bool, width: int) -> Iterator[Part]:
-        signs, shown = self._glyphs, self._rounds[hit.round - 1]
-        token, cells = token_at(shown, hit.row), self._token_cells(width)
+        signs, cells = self._glyphs, self._token_cells(width)
         yield f" {signs.cursor}" if chosen else "  ", "hits--cursor"
-        position = str(hit.row + 1) if hit.row < shown.k else ""
+        position = str(hit.row + 1) if hit.drafted else ""
         yield f"{hit.round:>{_ROUND}}{position:>{_POSITION}}", ""
         yield f" {signs.mark(hit.kind)} ", f"mark:{component(hit.kind)}"
         name = fit(visible(hit.bytes, ascii=signs.ascii), cells, ascii=signs.ascii)
         kept = name.rstrip(" ")
         yield kept, component(hit.kind)
         yield name[len(kept) :], ""
-        q = prob(token.q, none=signs.none)
-        yield f"{q:>{_NUMBER}}{prob(token.p):>{_NUMBER}}", ""
+        q = prob(hit.q, none=signs.none)
+        yield f"{q:>{_NUMBER}}{prob(hit.p):>{_NUMBER}}", ""
         note = in_ascii(hit.note) if signs.ascii else hit.note
         yield f"  {fit(note, max(0, width - _FIXED - cells), ascii=signs.ascii)}", "hits--quiet"
 
