@@ -112,6 +112,8 @@ class PresentScreen(RunActions):
         return now in ((run_id, shown, phase + 1), (run_id, shown + 1, 0))
 
     def _draw(self) -> None:
+        if not self._stage.is_attached:  # the app is being left
+            return
         where = pace(self.pace) if self._pace_said else None
         self._stage.show(self.transport, self.options, self.progress, where)
 
