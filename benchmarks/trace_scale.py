@@ -2,9 +2,10 @@
 
     python benchmarks/trace_scale.py [--rounds 500 5000 100000] [--columns 120] [--lines 40] [--repeats 1]
 
-Recordings repeat the rounds of bundled:demo (K = 4) under new indices. Each is shown in a process of its own, without a
-terminal; times are seconds since that process was started. Keys are pressed all the while the recording is read, the
-clock stops when the screen is painted again. Stages are medians of the CPU time of one update behind the last round.
+Recordings repeat the rounds of bundled:demo (K = 4), each behind the one before. Each is shown in a process of its own,
+without a terminal; times are seconds since that process was started. Keys are pressed all the while the recording is
+read, the clock stops when the screen is painted again. Stages are medians of the CPU time of one update behind the last
+round.
 """
 
 import argparse
@@ -30,14 +31,16 @@ ROUND = b'{"type": "round", "index": '
 def make(path: Path, rounds: int) -> None:
     """A recording of so many rounds."""
     lines = bundled.trace("bundled:demo").read_bytes().splitlines()
-    bodies = [json.dumps({**json.loads(line), "stop": None}).encode() for line in lines if line.startswith(ROUND)]
-    tails = [body[body.index(b",", len(ROUND)) :] for body in bodies]
+    bodies = [{**json.loads(line), "stop": None} for line in lines if line.startswith(ROUND)]
+    start = bodies[0]["start"]
+    tails = [(json.dumps(dict(list(body.items())[3:])).encode()[1:], len(body["emitted"])) for body in bodies]
     with path.open("wb") as file:
         file.writelines(
             line + b"\n" for line in lines if b'"type": "header"' in line or b'"type": "calibration"' in line
         )
-        for index, tail in enumerate(islice(cycle(tails), rounds), start=1):
-            file.write(ROUND + str(index).encode() + tail + b"\n")
+        for index, (tail, tokens) in enumerate(islice(cycle(tails), rounds), start=1):
+            file.write(b'%s%d, "start": %d, %s\n' % (ROUND, index, start, tail))
+            start += tokens
         file.write(lines[-1] + b"\n")
 
 

@@ -6,7 +6,6 @@ expression on a token's text, or on the emitted text across tokens; ``streak>=5`
 end-of-text id drafted or emitted; ``|z|>3`` the agreement of the segment.
 """
 
-import contextlib
 import re
 import threading
 from bisect import bisect_right
@@ -169,7 +168,7 @@ class Watch:
         if rounds <= AT_ONCE:
             self._look_on()
         elif wanted:
-            threading.Thread(target=self._look_back, name="specviz-watch", daemon=True).start()
+            threading.Thread(target=self._look_on, name="specviz-watch", daemon=True).start()
 
     def take(self, event: Event) -> bool:
         """Take in the next event: a Header begins a run. True at a Round that hits a breakpoint."""
@@ -217,13 +216,15 @@ class Watch:
         while (rounds := self._rounds) is not None and self._looked < len(rounds):
             with self._lock:
                 if rounds is self._rounds:
-                    for round in islice(rounds.scan(self._looked), AT_A_TIME):
-                        self._look(round)
+                    self._look_at(islice(rounds.scan(self._looked), AT_A_TIME))
 
-    def _look_back(self) -> None:
-        """Look on beside everything else; a run that cannot be read back is told of where it is shown."""
-        with contextlib.suppress(SpecvizError):
-            self._look_on()
+    def _look_at(self, rounds: Iterable[Round]) -> None:
+        """Look at the next rounds, up to one that cannot be read back: it is left out."""
+        try:
+            for round in rounds:
+                self._look(round)
+        except SpecvizError:
+            self._looked += 1
 
     def _look(self, round: Round) -> None:
         self._looked += 1

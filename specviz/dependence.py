@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from specviz.estimates import Interval, wilson
 from specviz.events import Round
-from specviz.rates import Rates
-from specviz.tally import Tallies, tallied
+from specviz.rates import Rates, mean_share
+from specviz.tally import tally
+from specviz.totals import Part, TallyTable
 
 STRETCHES = 4
 
@@ -56,51 +55,51 @@ class Dependence:
     drift: tuple[Stretch, ...]
 
 
-def dependence(rounds: Tallies | Iterable[Round], rates: Rates) -> Dependence:
-    """What of a run's rounds lies within ``rates`` (its ``first`` to ``last``), read for dependence. Tallies are those
-    of the whole run."""
-    first = rates.first
-    if isinstance(rounds, np.ndarray):
-        rows: Tallies = rounds[first - 1 : rates.last]
+def dependence(rounds: TallyTable | Iterable[Round], rates: Rates) -> Dependence:
+    """What of a run's rounds lies within ``rates`` (its ``first`` to ``last``), read for dependence. A table holds the
+    tallies of the whole run, and is read in the same time whatever their number."""
+    if isinstance(rounds, TallyTable):
+        part, before = rounds.between(rates.first, rates.last), 0
     else:
-        within = [r for r in rounds if first <= r.index <= rates.last]
-        first, rows = (within[0].index if within else first), tallied(within)
+        part, before = _table([r for r in rounds if rates.first <= r.index <= rates.last], rates.first)
+    behind = part.table.between(min(part.first, part.last) + 1, part.last)
     measured, formula = rates.tokens_per_round, rates.formula_at_tested
-    rejected = rows["rejected"] > 0
-    full = ~rejected & (rows["k"] > 0) & rows["uncut"]
     return Dependence(
         measured=measured,
         formula=formula,
         gap=None if measured is None or formula is None else formula - measured,
-        first_after_rejection=_first_position(rows[1:][rejected[:-1]]),
-        first_after_full=_first_position(rows[1:][full[:-1]]),
+        first_after_rejection=_share(behind.count("behind_rejection_accepted"), behind.count("behind_rejection")),
+        first_after_full=_share(behind.count("behind_full_accepted"), behind.count("behind_full")),
         later=tuple(_share(at.accepted, at.tested) for at in rates.per_position[1:]),
-        drift=tuple(_stretch(first + a, rows[a:b]) for a, b in _parts(len(rows))),
+        drift=tuple(_stretch(part.table.between(part.first + a, part.first + b - 1), before) for a, b in _bounds(part)),
     )
+
+
+def _table(rounds: list[Round], first: int) -> tuple[Part, int]:
+    """All of a table of these rounds, and how many rounds the run had before them."""
+    table = TallyTable()
+    for round in rounds:
+        table.add(tally(round))
+    return table.between(1, len(rounds)), (rounds[0].index if rounds else first) - 1
 
 
 def _share(accepted: int, tested: int) -> Share:
     return Share(accepted, tested, accepted / tested if tested else None, wilson(accepted, tested))
 
 
-def _first_position(rows: Tallies) -> Share:
-    tested = (rows["accepted"] > 0) | (rows["rejected"] > 0)
-    return _share(int((rows["accepted"] > 0).sum()), int(tested.sum()))
+def _bounds(part: Part) -> list[tuple[int, int]]:
+    """Of up to ``STRETCHES`` consecutive stretches, none empty."""
+    rounds = part.rounds
+    stretches = min(STRETCHES, rounds)
+    return list(pairwise(rounds * i // stretches for i in range(stretches + 1))) if stretches else []
 
 
-def _parts(rounds: int) -> list[tuple[int, int]]:
-    """The bounds of up to ``STRETCHES`` consecutive parts, none empty."""
-    parts = min(STRETCHES, rounds)
-    return list(pairwise(rounds * i // parts for i in range(parts + 1))) if parts else []
-
-
-def _stretch(first: int, rows: Tallies) -> Stretch:
-    accepted, rejected, chanced = (int(rows[name].sum()) for name in ("accepted", "rejected", "chanced"))
-    uncut = rows["emitted"][rows["uncut"]]
+def _stretch(part: Part, before: int) -> Stretch:
+    accepted, uncut = part.count("accepted"), part.count("uncut")
     return Stretch(
-        first=first,
-        last=first + len(rows) - 1,
-        share=_share(accepted, accepted + rejected),
-        overlap=float(rows["chance"].sum()) / chanced if chanced else None,
-        tokens_per_round=float(uncut.sum()) / len(uncut) if len(uncut) else None,
+        first=before + part.first,
+        last=before + part.last,
+        share=_share(accepted, accepted + part.count("rejected")),
+        overlap=mean_share(part.chance, part.count("chanced")),
+        tokens_per_round=part.count("uncut_emitted") / uncut if uncut else None,
     )

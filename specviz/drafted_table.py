@@ -2,37 +2,30 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.events import Drafted, Round, Verdict
-from specviz.tally import named_chance
+from specviz.drafted import BINS, COUNTS, DRAFTED_DTYPE, Count, Rank, Rows, counted, ranked, row_of, tokens_lost
+from specviz.events import Round
+from specviz.leading import Leading
+from specviz.token_counts import TokenCounts, TokenNumbers
 
-DRAFTED_DTYPE = np.dtype(
-    [
-        ("round", np.int32),
-        ("row", np.int16),
-        ("token", np.int32),
-        ("verdict", np.int8),
-        *((name, np.float64) for name in ("p", "q", "overlap", "chance", "u", "accept_prob", "lost")),
-    ]
-)
-"""``round`` is 1-based, ``row`` 0-based; ``token`` a place in ``tokens``, ``verdict`` in VERDICTS. ``chance`` is
-what ``chance_name`` names under the rule of the round. NaN: undefined."""
-VERDICTS: tuple[Verdict, ...] = ("accepted", "rejected", "untested", "ignored")
-REJECTED = 1
-"""The last of the verdicts of tested tokens."""
-_CODES = {verdict: code for code, verdict in enumerate(VERDICTS)}
+STRIDE = 256
+"""Rows between two counts that are kept."""
 
 
 class DraftedTable:
     """``rows`` [n] of ``DRAFTED_DTYPE`` in the order of drafting; ``tokens`` (id, bytes) of what was drafted."""
 
     def __init__(self) -> None:
-        self._rows: NDArray[np.void] = np.zeros(256, DRAFTED_DTYPE)
+        self._rows: Rows = np.zeros(STRIDE, DRAFTED_DTYPE)
         self._count = 0
+        self._counts = [counted(self._rows[:0])]
+        self._leading: dict[tuple[Rank, int], Leading] = {}
+        self._token_counts = TokenCounts(self._between)
         self.tokens: list[tuple[int, bytes]] = []
         self._places: dict[tuple[int, bytes], int] = {}
 
@@ -44,16 +37,11 @@ class DraftedTable:
         return table
 
     @property
-    def rows(self) -> NDArray[np.void]:
+    def rows(self) -> Rows:
         return self._rows[: self._count]
 
     def __len__(self) -> int:
         return self._count
-
-    @property
-    def untested(self) -> int:
-        """How many had no test."""
-        return int((self.rows["verdict"] > REJECTED).sum())
 
     def add(self, round: Round) -> None:
         if self._count + round.k > len(self._rows):
@@ -61,22 +49,11 @@ class DraftedTable:
         lost = tokens_lost(round)
         cost = math.nan if lost is None else lost
         self._rows[self._count : self._count + round.k] = [
-            (
-                round.index,
-                row,
-                self._place(d.id, d.bytes),
-                _CODES[d.verdict],
-                d.p,
-                d.q,
-                d.overlap,
-                named_chance(d, round.settings.rule),
-                d.u,
-                math.nan if d.accept_prob is None else d.accept_prob,
-                cost if d.verdict == "rejected" else math.nan,
-            )
-            for row, d in enumerate(round.drafted)
+            row_of(round, at, self._place(d.id, d.bytes), cost) for at, d in enumerate(round.drafted)
         ]
         self._count += round.k
+        while self._count >= (kept := len(self._counts)) * STRIDE:
+            self._counts.append(self._counts[-1] + counted(self._between((kept - 1) * STRIDE, kept * STRIDE)))
 
     def _place(self, id: int, data: bytes) -> int:
         token = id, data
@@ -86,33 +63,65 @@ class DraftedTable:
             self.tokens.append(token)
         return place
 
-    def between(self, first: int, last: int) -> Self:
-        """The rows of the rounds ``first`` to ``last`` (1-based, inclusive), without a copy."""
-        part = type(self)()
-        rounds = self.rows["round"]
-        part._rows = self.rows[np.searchsorted(rounds, first) : np.searchsorted(rounds, last, "right")]
-        part._count, part.tokens, part._places = len(part._rows), self.tokens, self._places
-        return part
+    @property
+    def whole(self) -> "DraftedPart":
+        return DraftedPart(self, 0, self._count)
+
+    def between(self, first: int, last: int) -> "DraftedPart":
+        """What the rounds ``first`` to ``last`` (1-based, inclusive) drafted."""
+        begin, end = self.rows["round"].searchsorted(np.array((first, max(first, last + 1)), np.int32)).tolist()
+        return DraftedPart(self, begin, end)
+
+    def counts_behind(self, rows: int) -> NDArray[np.int64]:
+        """What is counted of the first so many rows."""
+        kept = rows // STRIDE
+        return self._counts[kept] + counted(self._between(kept * STRIDE, rows))
+
+    def leading(self, rank: Rank, limit: int) -> Leading:
+        """The first so many rows of an order."""
+        if (rank, limit) not in self._leading:
+            self._leading[rank, limit] = Leading(lambda a, b: ranked(self._between(a, b), rank), limit)
+        return self._leading[rank, limit]
+
+    def token_numbers(self, begin: int, end: int) -> TokenNumbers:
+        """Of every token, the numbers of these rows; they stand until the next call."""
+        return self._token_counts.over(begin, end, len(self.tokens))
+
+    def _between(self, begin: int, end: int) -> Rows:
+        return self._rows[begin:end]
 
 
-def tokens_lost(round: Round) -> float | None:
-    """The tokens the round's rejection cost, expected given what was drafted; None without a rejection.
+@dataclass(frozen=True, slots=True, eq=False)
+class DraftedPart:
+    """The rows ``begin`` to ``end`` (0-based, exclusive) of a table."""
 
-    With a_j the accept chance of drafted token j itself, a rejection at i of K_r cost
-    1 + sum_{j > i} prod_{m = i+1..j} a_m tokens: the rejected draft kept, what of the drafts behind it would have been,
-    and the one token that follows either way. None too where the rule gives no chance behind the rejection.
-    """
-    if round.tested == round.n_accepted:
-        return None
-    lost = reached = 1.0
-    for drafted in round.drafted[round.tested :]:
-        chance = _chance(drafted, round.settings.rule)
-        if chance is None:
-            return None
-        reached *= chance
-        lost += reached
-    return lost
+    table: DraftedTable
+    begin: int
+    end: int
 
+    @property
+    def rows(self) -> Rows:
+        return self.table.rows[self.begin : self.end]
 
-def _chance(drafted: Drafted, rule: str) -> float | None:
-    return drafted.p if rule == "equality" else drafted.accept_prob
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def count(self, name: Count) -> int:
+        return int(self._counts[COUNTS[name]])
+
+    @property
+    def histogram(self) -> tuple[int, ...]:
+        """Tested tokens by their chance, in BINS."""
+        return tuple(self._counts[:BINS].tolist())
+
+    @property
+    def _counts(self) -> NDArray[np.int64]:
+        return self.table.counts_behind(self.end) - self.table.counts_behind(self.begin)
+
+    def first(self, rank: Rank, limit: int) -> NDArray[np.int64]:
+        """The places in the table of the first so many rows of an order; equals stand as they were drafted."""
+        return self.table.leading(rank, limit).over(self.begin, self.end)
+
+    def token_numbers(self) -> TokenNumbers:
+        """Of every token of the table; they stand until another part is asked."""
+        return self.table.token_numbers(self.begin, self.end)

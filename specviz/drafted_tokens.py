@@ -1,29 +1,47 @@
 """The drafted tokens of many rounds in an order, and what the rejected ones among them cost."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.drafted_table import REJECTED, VERDICTS, DraftedTable, tokens_lost
+from specviz.drafted import REJECTED, VERDICTS, Rank, tokens_lost
+from specviz.drafted_table import DraftedPart, DraftedTable
 from specviz.events import Round, Verdict
+from specviz.token_counts import TokenNumbers
 
-__all__ = [
-    "DraftedRow",
-    "Drafts",
-    "RejectedId",
-    "dearest",
-    "drafted_rows",
-    "overlap_histogram",
-    "rejected_ids",
-    "tokens_lost",
-]
+__all__ = ["Rank", "tokens_lost"]
 
-Drafts = DraftedTable | Iterable[Round]
-Rank = Literal["ratio", "lost", "overlap"]
+Drafts = DraftedPart | DraftedTable | Iterable[Round]
+T = TypeVar("T")
+
+
+class First(Sequence[T], Generic[T]):
+    """The first of an order, each told when it is asked for; ``total``: how many have a place in it.
+
+    ``keys``: what each of them is about; the same in any part of a table.
+    """
+
+    def __init__(self, keys: NDArray[np.int64], total: int, tell: Callable[[int], T]) -> None:
+        """``tell``: index -> what stands there."""
+        self.keys = keys
+        self.total = total
+        self._tell = tell
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[T]: ...
+    def __getitem__(self, at: int | slice) -> T | list[T]:
+        if isinstance(at, slice):
+            return [self._tell(index) for index in range(*at.indices(len(self)))]
+        return self._tell(range(len(self))[at])
 
 
 class DraftedRow(NamedTuple):
@@ -61,74 +79,54 @@ class RejectedId:
 
 def drafted_rows(drafts: Drafts) -> list[DraftedRow]:
     """A row for every drafted token, in order."""
-    table = _table(drafts)
-    return _told(table, np.arange(len(table)))
+    part = part_of(drafts)
+    return [_row(part.table, *values) for values in part.rows.tolist()]
 
 
-def first_rows(drafts: Drafts, rank: Rank, limit: int) -> tuple[list[DraftedRow], int]:
-    """The first ``limit`` tested tokens by lowest p/q, by highest loss or by lowest overlap (match under the equality
-    rule), and how many have that number; the others are left out, ties stand as they were drafted."""
-    table = _table(drafts)
-    values = _ranked(table.rows, rank)
-    known = np.flatnonzero((table.rows["verdict"] <= REJECTED) & ~np.isnan(values))
-    if len(known) > limit:
-        edge = np.partition(values[known], limit - 1)[limit - 1]
-        chosen = known[values[known] <= edge]
-    else:
-        chosen = known
-    chosen = chosen[np.argsort(values[chosen], kind="stable")][:limit]
-    return _told(table, chosen), len(known)
+def first_rows(drafts: Drafts, rank: Rank, limit: int) -> First[DraftedRow]:
+    """The first ``limit`` tested tokens of an order; those without its number are left out, ties stand as they were
+    drafted."""
+    part = part_of(drafts)
+    table, places = part.table, part.first(rank, limit)
+    return First(places, part.count(rank), lambda at: _row(table, *table.rows[places[at]].item()))
 
 
-def _ranked(rows: NDArray[np.void], rank: Rank) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = rows["chance"].copy()
-    if rank == "lost":
-        values = -rows["lost"]
-    elif rank == "ratio":
-        values = np.divide(rows["p"], rows["q"], out=np.full(len(rows), np.nan), where=rows["q"] != 0)
-    return values
+def first_ids(drafts: Drafts, limit: int | None = None) -> First[RejectedId]:
+    """The first ``limit`` ids rejected at least once, most often rejected first; then the dearer, then the lower id."""
+    part = part_of(drafts)
+    tokens, numbers = part.table.tokens, part.token_numbers()
+    found = np.flatnonzero(numbers["rejected"])
+    ids = np.array([tokens[place][0] for place in found.tolist()], np.int64)
+    order = np.lexsort((ids, -numbers["lost"][found], -numbers["rejected"][found]))[:limit]
+    places = found[order]
+    shown: TokenNumbers = numbers[places]
+    return First(places, len(found), lambda at: RejectedId(*tokens[places[at]], *shown[at].item()))
 
 
 def rejected_ids(drafts: Drafts) -> list[RejectedId]:
-    """The ids rejected at least once, most often rejected first; then the dearer, then the lower id."""
-    table = _table(drafts)
-    rows, kinds = table.rows, len(table.tokens)
-    rejections = rows[rows["verdict"] == REJECTED]
-    lost = np.nan_to_num(rejections["lost"])
-    drafted = np.bincount(rows["token"], minlength=kinds)
-    tested = np.bincount(rows["token"][rows["verdict"] <= REJECTED], minlength=kinds)
-    rejected = np.bincount(rejections["token"], minlength=kinds)
-    sums = np.bincount(rejections["token"], lost, minlength=kinds)
-    found = [
-        RejectedId(*table.tokens[t], int(drafted[t]), int(tested[t]), int(rejected[t]), float(sums[t]))
-        for t in np.flatnonzero(rejected).tolist()
-    ]
-    return sorted(found, key=lambda token: (-token.rejected, -token.lost, token.id))
+    """All of ``first_ids``."""
+    return list(first_ids(drafts))
 
 
-def dearest(drafts: Drafts) -> dict[int, tuple[int, int]]:
-    """(round, row) of each rejected id's most costly rejection, the first one of equals."""
-    table = _table(drafts)
-    rows = table.rows[table.rows["verdict"] == REJECTED]
-    rows = rows[np.argsort(-np.nan_to_num(rows["lost"]), kind="stable")]
-    tokens, firsts = np.unique(rows["token"], return_index=True)
-    places = zip(rows["round"][firsts].tolist(), rows["row"][firsts].tolist(), strict=True)
-    return {table.tokens[token][0]: place for token, place in zip(tokens.tolist(), places, strict=True)}
+def dearest(drafts: Drafts, key: int) -> tuple[int, int]:
+    """(round, row) of the most costly rejection of an id by its key in ``first_ids``, the first one of equals."""
+    rows = part_of(drafts).rows
+    rows = rows[(rows["token"] == key) & (rows["verdict"] == REJECTED)]
+    found = rows[np.nan_to_num(rows["lost"]).argmax()]
+    return int(found["round"]), int(found["row"])
 
 
-def overlap_histogram(drafts: Drafts, bins: int = 10) -> tuple[int, ...]:
-    """How many tested positions have b / bins <= overlap < (b + 1) / bins, for each bin b; 1 belongs to the last.
+def overlap_histogram(drafts: Drafts) -> tuple[int, ...]:
+    """How many tested positions have b / 10 <= overlap < (b + 1) / 10, for each bin b; 1 belongs to the last.
 
     Under the equality rule match stands for overlap.
     """
-    rows = _table(drafts).rows
-    bin_of = np.minimum((rows["chance"][rows["verdict"] <= REJECTED] * bins).astype(np.int64), bins - 1)
-    return tuple(np.bincount(bin_of, minlength=bins).tolist())
+    return part_of(drafts).histogram
 
 
 def rejected_beside(drafts: Drafts, at: tuple[int, int], step: int) -> tuple[int, int] | None:
     """(round, row) of the first rejected token behind ``at`` (``step`` 1) or before it (-1); None: there is none."""
-    rows = _table(drafts).rows
+    rows = part_of(drafts).rows
     rows = rows[rows["verdict"] == REJECTED]
     rounds, places = rows["round"], rows["row"]
     before = (rounds < at[0]) | ((rounds == at[0]) & (places < at[1]))
@@ -141,7 +139,7 @@ def worst_tested(drafts: Drafts, at: tuple[int, int]) -> tuple[int, int] | None:
     """(round, row) of the tested position with the least overlap behind ``at`` in the order of overlap, earlier ones
     first among equals; behind the last, and where ``at`` is no tested position, the worst of all. None: none was
     tested."""
-    rows = _table(drafts).rows
+    rows = part_of(drafts).rows
     rows = rows[rows["verdict"] <= REJECTED]
     if not len(rows):
         return None
@@ -155,12 +153,11 @@ def worst_tested(drafts: Drafts, at: tuple[int, int]) -> tuple[int, int] | None:
     return int(rows["round"][best]), int(rows["row"][best])
 
 
-def _table(drafts: Drafts) -> DraftedTable:
-    return drafts if isinstance(drafts, DraftedTable) else DraftedTable.of(drafts)
-
-
-def _told(table: DraftedTable, places: NDArray[np.int64]) -> list[DraftedRow]:
-    return [_row(table, *values) for values in table.rows[places].tolist()]
+def part_of(drafts: Drafts) -> DraftedPart:
+    """Drafts as a part of a table."""
+    if isinstance(drafts, DraftedPart):
+        return drafts
+    return (drafts if isinstance(drafts, DraftedTable) else DraftedTable.of(drafts)).whole
 
 
 def _row(table: DraftedTable, round: int, row: int, token: int, verdict: int, *numbers: float) -> DraftedRow:

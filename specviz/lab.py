@@ -9,7 +9,8 @@ from typing import Literal, overload
 import numpy as np
 
 from specviz import theory
-from specviz.drafted_table import REJECTED, DraftedTable
+from specviz.drafted import REJECTED
+from specviz.drafted_table import DraftedPart, DraftedTable
 from specviz.estimates import Interval, batch_means_error
 from specviz.events import Drafted, Round, Settings
 from specviz.rates import LiveRates, expected_lengths
@@ -49,7 +50,7 @@ class Place:
 class TestedPlaces(Sequence[Place]):
     """The tested positions among ``drafts``; of ``rounds``, all of the run, only that of a place asked for is read."""
 
-    def __init__(self, rounds: Sequence[Round], drafts: DraftedTable) -> None:
+    def __init__(self, rounds: Sequence[Round], drafts: DraftedPart) -> None:
         self._rounds = rounds
         rows = drafts.rows
         self._rows = rows[rows["verdict"] <= REJECTED]

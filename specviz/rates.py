@@ -127,7 +127,7 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
     tested, chanced = accepted + rejected, part.count("chanced")
     tokens = part.count("emitted")
     alpha_tested = _ratio(accepted, tested)
-    alpha_overlap = _share(part.total("chance"), chanced)
+    alpha_overlap = mean_share(part.total("chance"), chanced)
     overlap_error = block_means_error(part.rounds, part.blocks("chance"), part.blocks("chanced"))
 
     lengths = part.lengths()
@@ -158,7 +158,7 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
         alpha_tested_ci=wilson(accepted, tested),
         alpha_overlap=alpha_overlap,
         alpha_overlap_ci=interval(alpha_overlap, overlap_error),
-        mean_match=_share(part.total("match"), tested),
+        mean_match=mean_share(part.total("match"), tested),
         accepted_over_drafted=_ratio(accepted, drafted),
         agreement_z=agreement(part.count("hits"), part.total("chance"), part.total("variance")),
         tokens_per_round=_ratio(uncut_tokens, uncut),
@@ -239,7 +239,7 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole > 0 else None
 
 
-def _share(part: float, whole: float) -> float | None:
+def mean_share(part: float, whole: float) -> float | None:
     """A mean of numbers in [0, 1], kept there against the rounding of running sums."""
     mean = _ratio(part, whole)
     return None if mean is None else min(1.0, max(0.0, mean))

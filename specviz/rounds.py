@@ -28,6 +28,8 @@ class RoundLines:
         self._file = file
         self._name = visible(str(name).encode("utf-8", "surrogateescape"))
         self._offsets = array("Q")
+        self.trouble: str | None = None
+        """The first round that could not be read back, in a sentence."""
 
     def __len__(self) -> int:
         return len(self._offsets)
@@ -38,10 +40,11 @@ class RoundLines:
 
     def round(self, place: int, *, bare: bool = False) -> Round:
         """The round that was added at ``place`` (0-based). Raises SpecvizError where it is not there any more."""
+        begin, end = self._offsets[place], self._offsets[place + 1] if place + 1 < len(self._offsets) else None
         with self.lock:
             try:
-                self._file.seek(self._offsets[place])
-                line = self._file.readline()
+                self._file.seek(begin)
+                line = self._file.readline(-1 if end is None else end - begin)
             except (OSError, ValueError):
                 line = b""
         try:
@@ -49,9 +52,9 @@ class RoundLines:
         except BadLine:
             event = None
         if not isinstance(event, Round) or event.index != place + 1:
-            raise SpecvizError(
-                f"{self._name}: round {place + 1} cannot be read back: the file was changed while it was shown."
-            )
+            words = f"{self._name}: round {place + 1} cannot be read back: the file was changed while it was shown."
+            self.trouble = self.trouble or words
+            raise SpecvizError(words)
         return event
 
     def close(self) -> None:
@@ -72,6 +75,11 @@ class Rounds(Sequence[Round]):
         self._count = 0
         self._recent: OrderedDict[int, Round] = OrderedDict()
         self._only_here: dict[int, Round] = {}
+
+    @property
+    def trouble(self) -> str | None:
+        """Why not all of them can be had any more; None as long as nothing says so."""
+        return self._lines.trouble if self._lines else None
 
     def append(self, round: Round) -> None:
         if not self._bare:

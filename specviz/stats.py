@@ -69,6 +69,11 @@ class RunStats:
         """What every round contributes, an entry a round."""
         return self._table.rows
 
+    @property
+    def table(self) -> TallyTable:
+        """The same with its running sums."""
+        return self._table
+
     def on_screen(self, last: int | None = None) -> Rates:
         """The rates of the segment round ``last`` belongs to, up to that round."""
         last = self._last(last)

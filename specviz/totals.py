@@ -26,9 +26,14 @@ Sum = Literal[
     "match",
     "total_ms",
     "spent_ms",
+    "behind_rejection",
+    "behind_rejection_accepted",
+    "behind_full",
+    "behind_full_accepted",
 ]
 """Of the rounds: ``plain`` those without a draft, ``uncut_emitted`` and ``spent_ms`` (draft, verify, decide) taken over
-uncut rounds."""
+uncut rounds. ``behind_rejection`` and ``behind_full``: those that tested position 1 behind a round that ended in a
+rejection, or in a bonus."""
 Length = Literal["k", "accepted", "tested", "kept", "uncut_k", "uncut_accepted"]
 """Lengths of a round that are counted: ``kept`` = K_r - ignored, the last two of uncut rounds alone."""
 _SUMS: dict[str, int] = {name: column for column, name in enumerate(get_args(Sum))}
@@ -46,6 +51,8 @@ class TallyTable:
         self._rows: Tallies = np.zeros(STRIDE, TALLY_DTYPE)
         self._sums = np.zeros((STRIDE + 1, len(_SUMS)))
         self._counts: list[Counts] = [np.zeros((len(_LENGTHS), 1), np.int64)]
+        self._rejected = self._full = False
+        """How the last round ended."""
 
     def __len__(self) -> int:
         return self._count
@@ -61,6 +68,7 @@ class TallyTable:
             self._sums = np.concatenate([self._sums, np.zeros((at, len(_SUMS)))])
         self._rows[at] = tally
         uncut = tally.uncut
+        tested, accepted = tally.accepted + tally.rejected > 0, tally.accepted > 0
         np.add(
             self._sums[at],
             (
@@ -80,9 +88,15 @@ class TallyTable:
                 tally.match,
                 tally.total_ms,
                 tally.draft_ms + tally.verify_ms + tally.decide_ms if uncut else 0.0,
+                self._rejected and tested,
+                self._rejected and accepted,
+                self._full and tested,
+                self._full and accepted,
             ),
             out=self._sums[at + 1],
         )
+        self._rejected = tally.rejected > 0
+        self._full = not self._rejected and tally.k > 0 and uncut
         self._count = at + 1
         if self._count % STRIDE == 0:
             self._counts.append(_joined(self._counts[-1], _counted(self._rows[self._count - STRIDE : self._count])))
@@ -125,6 +139,11 @@ class Part:
 
     def count(self, name: Sum) -> int:
         return int(self.total(name))
+
+    @property
+    def chance(self) -> float:
+        """The total of it, added up where the rounds are few: a difference of running sums rounds."""
+        return float(self.rows["chance"].sum()) if self.rounds <= STRIDE else self.total("chance")
 
     def blocks(self, name: Sum) -> NDArray[np.float64]:
         """The sums over the blocks of batch means."""

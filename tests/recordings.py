@@ -1,6 +1,7 @@
 """Events to record: a small run written by hand, and random ones that add up."""
 
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def round_(index: int, verdicts: tuple[Verdict, ...] = ("accepted", "rejected", 
     last = "plain" if not verdicts else "resampled" if tested > accepted else "bonus"
     values: dict[str, Any] = {
         "index": index,
-        "start": 3 + index,
+        "start": 2 + index,
         "k": len(verdicts),
         "settings": Settings(),
         "drafted": tuple(map(drafted, verdicts)),
@@ -101,11 +102,19 @@ def run() -> list[Event]:
     return [
         header(),
         Calibration(7.1, 0.95, 4),
-        round_(1),
-        round_(2, (), settings=Settings(k=0)),
-        round_(3, ("accepted", "accepted"), stop="max_new_tokens"),
+        *in_a_row(
+            round_(1),
+            round_(2, (), settings=Settings(k=0)),
+            round_(3, ("accepted", "accepted"), stop="max_new_tokens"),
+        ),
         End("max_new_tokens"),
     ]
+
+
+def in_a_row(*rounds: Round, start: int = 3) -> list[Round]:
+    """The rounds from position ``start`` on, each behind the one before."""
+    behind = accumulate((len(round.emitted) for round in rounds), initial=start)
+    return [replace(round, start=at) for round, at in zip(rounds, behind, strict=False)]
 
 
 def folded(trace: Trace) -> RunStats:
@@ -161,7 +170,7 @@ _behind: list[tuple[Verdict, ...]] = [("rejected",), ("rejected", "untested"), (
 
 @st.composite
 def rounds(draw: st.DrawFn) -> Round:
-    """A first round whose counts add up."""
+    """A first round whose counts add up; it starts anywhere."""
     verdicts = draw(st.sampled_from(_accepted)) + draw(st.sampled_from(_behind))
     shape = round_(1, verdicts)
     return replace(

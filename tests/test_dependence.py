@@ -81,6 +81,23 @@ def test_only_rounds_of_the_rates_are_looked_at() -> None:
     assert dependence(rounds[:3], stats.on_screen(3)).drift[-1].last == 3
 
 
+def test_a_table_says_the_same_of_every_range() -> None:
+    """As of any round, stepping back too, and behind changes of temperature: as from the rounds themselves."""
+    hot = replace(BASE, temperature=1.5)
+    warm = make_round("aaru", settings=hot, overlaps=[0.1, 0.3, 0.7, 0.9])
+    shapes: list[str | Round] = ["aaru", "aaaa", "", "ruuu", "aiii", warm]
+    rounds = numbered([shapes[(i * i + i // 9) % (5 if i < 150 else 6)] for i in range(300)])
+    stats = fold(rounds)
+    assert len({stats.on_screen(last).first for last in range(1, 301)}) > 40
+    for last in (300, 299, 1, 150, 153, 64, 65, 66, 2, 128, 0):
+        rates = stats.on_screen(last)
+        told, summed = dependence(rounds, rates), dependence(stats.table, rates)
+        assert replace(summed, drift=()) == replace(told, drift=())
+        for one, other in zip(summed.drift, told.drift, strict=True):
+            assert replace(one, overlap=None) == replace(other, overlap=None)
+            assert one.overlap == pytest.approx(other.overlap, abs=1e-12)
+
+
 def test_later_positions_given_that_they_were_tested() -> None:
     found = of("aaru", "aaaa", "ruuu", "aiii", make_round("a", settings=replace(BASE, k=1)))
     assert [counts(share) for share in found.later] == [(2, 2), (1, 2), (1, 1)]

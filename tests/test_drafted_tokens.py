@@ -137,7 +137,6 @@ def test_overlaps_of_tested_positions() -> None:
         make_round(""),
     ]
     assert overlap_histogram(rounds) == (2, 1, 0, 0, 0, 0, 1, 0, 0, 3)
-    assert overlap_histogram(rounds, bins=2) == (3, 4)
     assert overlap_histogram([]) == (0,) * 10
 
 

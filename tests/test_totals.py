@@ -1,6 +1,7 @@
 """Sums and counts of any range of rounds against adding them up."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -49,6 +50,22 @@ def test_totals_are_sums(table: TallyTable, first: int, last: int) -> None:
     assert part.total("chance") == pytest.approx(rows["chance"].sum(), abs=1e-9)
     spent = (rows["draft_ms"] + rows["verify_ms"] + rows["decide_ms"])[rows["uncut"]].sum()
     assert part.total("spent_ms") == pytest.approx(spent, abs=1e-9)
+
+
+@pytest.mark.parametrize(("first", "last"), RANGES)
+def test_first_positions_are_counted_by_how_the_round_before_ended(table: TallyTable, first: int, last: int) -> None:
+    part = table.between(first, last)
+    behind: dict[str, list[str]] = {"behind_rejection": [], "behind_full": []}
+    for before, after in pairwise(ROUNDS):
+        if first <= after.index <= last and before.k and after.tested:
+            if before.tested > before.n_accepted:
+                behind["behind_rejection"].append(after.drafted[0].verdict)
+            elif not before.cut:
+                behind["behind_full"].append(after.drafted[0].verdict)
+    assert part.count("behind_rejection") == len(behind["behind_rejection"])
+    assert part.count("behind_full") == len(behind["behind_full"])
+    assert part.count("behind_rejection_accepted") == behind["behind_rejection"].count("accepted")
+    assert part.count("behind_full_accepted") == behind["behind_full"].count("accepted")
 
 
 @pytest.mark.parametrize(("first", "last"), RANGES)

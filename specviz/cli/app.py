@@ -141,8 +141,8 @@ def _show(source: Source, display: AppOptions) -> int:
     if failed is not None:
         say(f"specviz: {safe_terminal_text(failed.message)}")
     if app.session.working:
-        leave_at_once(app.exit_code)
-    return app.exit_code
+        leave_at_once(app.return_code or 0)
+    return app.return_code or 0
 
 
 def leave_at_once(code: int) -> NoReturn:

@@ -13,7 +13,6 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from specviz.breakpoints import Watch
-from specviz.errors import SpecvizError
 from specviz.events import Event
 from specviz.rounds import Rounds
 from specviz.session import Session
@@ -167,12 +166,6 @@ class SpecvizApp(Themed):
         recordings = self.options.recordings
         recorded = recordings[self.transport.request.recording] if recordings else self.options.trace
         return self.inbox.path or recorded
-
-    @property
-    def exit_code(self) -> int:
-        """What the process ends with, once the app has."""
-        crash = self._exception
-        return crash.exit_code if isinstance(crash, SpecvizError) else self.return_code or 0
 
     def farewell(self) -> str:
         """For the normal screen, when the app has left it: what went wrong, the run in numbers, how to see it again."""

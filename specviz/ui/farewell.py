@@ -4,7 +4,6 @@ import shlex
 import traceback
 from pathlib import Path
 
-from specviz.errors import SpecvizError
 from specviz.stats import RunStats
 from specviz.tokens import safe_terminal_text
 from specviz.ui.literal import literal
@@ -17,9 +16,7 @@ def farewell(stats: RunStats, path: Path | None, *, crash: BaseException | None 
     ``crash`` is an error of the app's own: it comes first, with the place it happened.
     """
     lines = []
-    if isinstance(crash, SpecvizError):
-        lines.append(literal(f"specviz: {crash}"))
-    elif crash is not None:
+    if crash is not None:
         lines.append(safe_terminal_text("".join(traceback.format_exception(crash))).rstrip())
         lines.append(f"specviz stopped on an error of its own: {literal(f'{type(crash).__name__}: {crash}')}")
     rates = stats.whole()

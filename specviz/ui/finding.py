@@ -21,13 +21,19 @@ NOWHERE: Place = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A token that was looked for: where it is, its bytes, its verdict or origin, and why it is in the list."""
+    """A token that was looked for: where it is, its bytes, its verdict or origin, and why it is in the list.
+
+    ``drafted``: whether it has a position in a draft, else it is the round's last token.
+    """
 
     round: int
     row: int
     bytes: bytes
     kind: str
     note: str
+    drafted: bool
+    q: float | None
+    p: float
 
     @property
     def place(self) -> Place:
@@ -104,8 +110,9 @@ def iter_hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = 
 
 def _hit(index: int, round: Round, row: int, note: str) -> Hit:
     token = token_at(round, row)
+    drafted = isinstance(token, Drafted)
     kind = token.verdict if isinstance(token, Drafted) else token.origin
-    return Hit(index, row, token.bytes, kind, note or kind)
+    return Hit(index, row, token.bytes, kind, note or kind, drafted, token.q, token.p)
 
 
 def _test(round: Round, rejected: Drafted) -> str:

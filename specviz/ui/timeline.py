@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from specviz.drafted_table import DraftedTable
+from specviz.errors import SpecvizError
 from specviz.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
 from specviz.rounds import Rounds
 from specviz.stats import LiveRates, RunStats, Series
@@ -52,6 +53,7 @@ class Timeline:
         self.failed: Failed | None = None
         self.stats = RunStats()
         self.shown = 0
+        self.round: Round | None = None
         self.row = 0
         self.reveal: Reveal | None = None
 
@@ -132,10 +134,6 @@ class Timeline:
         return self.end is not None or self.failed is not None
 
     @property
-    def round(self) -> Round | None:
-        return self.rounds[self.shown - 1] if self.shown else None
-
-    @property
     def settings(self) -> Settings | None:
         return self.round.settings if self.round else None
 
@@ -156,30 +154,41 @@ class Timeline:
     def permanent(self) -> tuple[str, ...]:
         return tuple(notice.message for notice in self.notices if notice.permanent)
 
-    def show(self, index: int, row: int | None = None) -> None:
+    def show(self, index: int, row: int | None = None) -> bool:
         """Show a round by its 1-based index, clamped to what there is, with the cursor on ``row``.
 
-        Another row of a round shown up to a phase leaves it at that phase.
+        Another row of a round shown up to a phase leaves it at that phase. False: the round cannot be read back, and
+        what was shown stays.
         """
+        index = max(0, min(index, self.total))
+        if index != self.shown:
+            try:
+                self.round = self.rounds[index - 1] if index else None
+            except SpecvizError:
+                return False
         if index != self.shown or row is None:
             self.reveal = None
-        self.shown = max(0, min(index, self.total))
+        self.shown = index
         if self.round is None:
             self.row = 0
         elif row is None:
             self.row = default_row(self.round)
         else:
             self.row = max(0, min(row, row_count(self.round) - 1))
+        return True
 
-    def show_phase(self, index: int, phase: int) -> None:
-        """Show a round up to phase ``phase`` (0-based), the cursor on the row the phase is about."""
-        self.show(index)
+    def show_phase(self, index: int, phase: int) -> bool:
+        """Show a round up to phase ``phase`` (0-based), the cursor on the row the phase is about; False as for
+        ``show``."""
+        if not self.show(index):
+            return False
         if self.round is None:
-            return
+            return True
         reveals = phases(self.round)
         if phase < len(reveals) - 1:
             self.reveal = reveals[phase]
             self.row = focus(self.round, self.reveal)
+        return True
 
     @property
     def phase(self) -> tuple[int, int]:
@@ -197,7 +206,12 @@ class Timeline:
         index = self.shown + step
         if not 1 <= index <= self.total:
             return None
-        return index, (0 if step > 0 else row_count(self.rounds[index - 1]) - 1)
+        return index, (0 if step > 0 else self._last_row(index))
+
+    def _last_row(self, index: int) -> int:
+        """Of a round that need not be read for it."""
+        tally = self.stats.tallies[index - 1]
+        return int(tally["k"]) + bool(tally["uncut"]) - 1
 
 
 def warmer(settings: Settings, steps: int) -> Settings:

@@ -170,27 +170,29 @@ class Transport:
         self._hold()
         self.timeline.show(index, row)
 
-    def step_phase(self, step: int) -> None:
+    def step_phase(self, step: int) -> bool:
         """One phase on (1) or back (-1), across rounds; at the newest round's end one more is sampled and unfolded.
 
-        What runs is paused, and the round being made then is the one that unfolds.
+        What runs is paused, and the round being made then is the one that unfolds. False: the round that comes next
+        cannot be read back.
         """
         timeline = self.timeline
         self._unfolding = step > 0
         sampling = self.mode == "running" and timeline.at_end and not timeline.timing
         self._hold()
         if sampling:
-            return
+            return True
         at, count = timeline.phase
         if 0 <= at + step < count:
-            timeline.show_phase(timeline.shown, at + step)
-        elif step < 0:
-            timeline.show(timeline.shown - 1)
-        elif not timeline.at_end:
-            timeline.show_phase(timeline.shown + 1, 0)
-        elif self.can_sample and self._asked_at != (self.run_id, timeline.total):
+            return timeline.show_phase(timeline.shown, at + step)
+        if step < 0:
+            return timeline.show(timeline.shown - 1)
+        if not timeline.at_end:
+            return timeline.show_phase(timeline.shown + 1, 0)
+        if self.can_sample and self._asked_at != (self.run_id, timeline.total):
             self._asked_at = self.run_id, timeline.total
             self.session.step()
+        return True
 
     @property
     def unfolding(self) -> bool:
@@ -215,8 +217,8 @@ class Transport:
             return True
         next_hit = self.watch.next_hit(shown) or total
         if shown < total:
-            self.timeline.show(min(next_hit, total) if self._pace == 0 else shown + 1)
-            if self.watch.hit(self.timeline.shown):
+            come = self.timeline.show(min(next_hit, total) if self._pace == 0 else shown + 1)
+            if not come or self.watch.hit(self.timeline.shown):
                 self.mode = "paused"
                 return False
         if not self.timeline.at_end:

@@ -237,7 +237,7 @@ def make_run(n_rounds: int = 30, k: int = 4, seed: int = 0, *, agreement: float 
     target = random.dirichlet(np.full(size, 0.08), size)
     draft = agreement * target + (1 - agreement) * random.dirichlet(np.full(size, 0.3), size)
     rounds: list[Round] = []
-    start, word = 8, 0
+    start, word = len(make_header().prompt.tokens), 0
     for index in range(1, n_rounds + 1):
         made, word = _sampled_round(index, start, word, k, target, draft, random)
         rounds.append(made)

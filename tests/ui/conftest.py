@@ -28,7 +28,7 @@ def scripted_round(index: int, settings: Settings) -> Round:
     marks = (PATTERN[index % len(PATTERN)] * 9)[: settings.k]
     if "✗" in marks:
         marks = marks[: marks.index("✗") + 1].ljust(settings.k, "·")
-    return make_round(index, 8 + 3 * index, marks, settings=settings)
+    return make_round(index, verdicts=marks, settings=settings)
 
 
 @dataclass
@@ -68,7 +68,9 @@ class Script:
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
     ) -> Iterator[Event]:
         self.requests.append(request)
-        yield replace(self.header, prompt=make_header(request.prompt).prompt)
+        prompt = make_header(request.prompt).prompt
+        start = len(prompt.tokens)
+        yield replace(self.header, prompt=prompt)
         yield make_calibration()
         yield Ready()
         for index in range(1, self.n_rounds + 1):
@@ -79,7 +81,9 @@ class Script:
             if stopped():
                 return
             self.sampled += 1
-            yield self.make(index, settings())
+            made = replace(self.make(index, settings()), start=start)
+            start += len(made.emitted)
+            yield made
         yield self.end
 
 

@@ -93,7 +93,8 @@ def test_the_walk_begins_anew_once_the_cursor_was_elsewhere() -> None:
 def test_without_a_query_all_rejections() -> None:
     assert found("") == REJECTIONS
     (first, *_) = hits(ROUNDS, "")
-    assert first == Hit(1, 1, b" Mr", "rejected", "u .77 ≥ .14, overlap .38")
+    rejected = ROUNDS[0].drafted[1]
+    assert first == Hit(1, 1, b" Mr", "rejected", "u .77 ≥ .14, overlap .38", True, rejected.q, rejected.p)
 
 
 def test_why_a_token_was_rejected_under_other_rules() -> None:
@@ -114,7 +115,11 @@ def test_text_in_drafted_and_emitted_tokens_whatever_its_case() -> None:
     assert found("frogs") == [], "of one token"
     assert [hit.kind for hit in hits(ROUNDS, "the")] == ["resampled", "untested"]
     assert [hit.note for hit in hits(ROUNDS, "the")] == ["resampled", "untested"]
-    assert hits(ROUNDS, "frog") == [Hit(2, 1, b" frog", "accepted", "accepted")], "drafted and emitted, and listed once"
+    (frog,) = hits(ROUNDS, "frog")
+    assert (frog.place, frog.bytes, frog.kind) == ((2, 1), b" frog", "accepted"), "drafted and emitted, and listed once"
+    (last,) = [hit for hit in hits(ROUNDS, "the") if hit.kind == "resampled"]
+    emitted = ROUNDS[last.round - 1].emitted[-1]
+    assert (last.drafted, last.q, last.p) == (False, emitted.q, emitted.p)
 
 
 def test_text_as_it_is_shown() -> None:

@@ -1,18 +1,22 @@
 """Runs too long to be laid out, looked through or kept at once."""
 
+import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Static
 
-from specviz import breakpoints, replay
+from specviz import breakpoints, replay, rounds
 from specviz.breakpoints import Watch, parse_breakpoint
 from specviz.config import RunRequest
 from specviz.errors import SpecvizError
 from specviz.events import End, Event, Header, Progress, Ready, Round, Settings
+from specviz.lossless import toy_shares
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
 from specviz.rounds import RoundLines, Rounds
@@ -21,16 +25,19 @@ from specviz.ui.app import SpecvizApp
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.options import LAST_ROUND
 from specviz.ui.screens import find
+from specviz.ui.screens.lossless import LosslessScreen
 from specviz.ui.status import loading, run_fields
 from specviz.ui.timeline import Timeline
 from specviz.ui.transport import Transport
 from specviz.ui.view import run_view
 from specviz.ui.widgets import pages, telling
+from specviz.ui.widgets.hit_list import HitList
 from specviz.ui.widgets.story import Story
 from specviz.ui.widgets.telling import Telling
 from specviz.ui.widgets.text_panel import TextPanel
 from tests.ui.builders import make_header, make_run
-from tests.ui.conftest import hit, mode, options, until
+from tests.ui.conftest import hit, make_app, mode, options, ready, sampled, until
+from tests.ui.metrics import drawn
 from tests.ui.test_timeline import Recorded, feed
 from tests.ui.test_widgets_flow import text_of
 
@@ -388,16 +395,168 @@ async def test_what_cannot_be_read_back_is_said_in_the_list(monkeypatch: pytest.
         assert panel.is_attached
 
 
-async def test_a_recording_that_went_away_ends_the_app_as_a_file_that_cannot_be_used(
+# -- rounds that cannot be read back
+
+
+def said(app: SpecvizApp) -> list[str]:
+    return [each.message for each in app._notifications if "read back" in each.message]
+
+
+@contextlib.asynccontextmanager
+async def recorded_app(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any
+) -> AsyncIterator[tuple[SpecvizApp, Pilot[None], Path]]:
+    """A long recording, read to its end and shown by the app."""
+    path, source = long_recording(folder, monkeypatch)
+    changes = {"live": False, "paused": True, "trace": path, "prompts": (), "recorded": lambda: source.lines} | changes
+    app = SpecvizApp(source, options(**changes))
+    app.animation_level = "none"
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.timeline.over)
+        await pilot.pause()
+        yield app, pilot, path
+
+
+def spoil(path: Path, first: int, last: int) -> None:
+    """Overwrite the lines of these rounds in place: all others stay where they are."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[first : last + 1] = [b"#" * (len(line) - 1) + b"\n" for line in lines[first : last + 1]]
+    path.write_bytes(b"".join(lines))
+
+
+async def test_a_round_that_cannot_be_read_back_leaves_the_one_that_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, source = long_recording(tmp_path, monkeypatch)
-    app = SpecvizApp(source, options(live=False, paused=True, trace=path, prompts=(), recorded=lambda: source.lines))
-    with pytest.raises(SpecvizError, match="round 1 cannot be read back"):
-        async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, lambda: app.timeline.over)
-            path.write_bytes(b"")
-            await hit(pilot, "g")
-            await pilot.pause()
-    assert app.exit_code == 2
-    assert "round 1 cannot be read back" in app.farewell()
+    sentence = "run.jsonl: round 9 cannot be read back: the file was changed while it was shown."
+    async with recorded_app(tmp_path, monkeypatch) as (app, pilot, path):
+        app.main.seek(10)
+        spoil(path, 1, 9)
+        before = app.timeline.round
+        assert before is not None and before.index == 10
+        for key in ("p", "p", "p", "g", "g"):
+            await hit(pilot, key)
+            assert (app.timeline.shown, app.timeline.round) == (10, before)
+        assert [message.endswith(sentence) for message in said(app)] == [True], "once for the file"
+        await pilot.resize_terminal(90, 30)
+        await hit(pilot, "v", "v", "enter", "right", "escape", "full_stop", "comma", "t", "escape", "comma", "left")
+        await hit(pilot, "n")
+        assert app.timeline.shown == 11
+        await hit(pilot, "G", "f")
+        assert app.timeline.shown == 400
+        await hit(pilot, "m", "left", "q", "l", "q", "b", "escape")
+        assert len(said(app)) == 1
+        await hit(pilot, "q")
+    assert app.return_code == 0
+    assert "400 rounds" in app.farewell() and "read back" not in app.farewell()
+
+
+async def test_playing_stops_before_what_cannot_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with recorded_app(tmp_path, monkeypatch, pace=0.0) as (app, pilot, path):
+        spoil(path, 5, 400)
+        app.main.seek(4)
+        await hit(pilot, "space")
+        await until(pilot, lambda: mode(app.transport) == "paused")
+        await pilot.pause()
+        assert app.timeline.shown == 4 and len(said(app)) == 1
+
+
+async def test_a_presentation_stops_before_what_cannot_be_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with recorded_app(tmp_path, monkeypatch, present=True, pace=0.0) as (app, pilot, path):
+        spoil(path, 3, 400)
+        shown = app.presentation
+        assert shown is not None
+        await hit(pilot, "space")
+        await until(pilot, lambda: not shown.playing)
+        await pilot.pause()
+        assert (app.timeline.shown, app.timeline.reveal, said(app)) == (2, None, [])
+        await hit(pilot, "z")
+        await until(pilot, lambda: app.presentation is None)
+        await pilot.pause()
+        assert len(said(app)) == 1, "said when the presentation is over"
+
+
+async def test_a_live_run_goes_on_when_what_is_behind_cannot_be_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "KEPT", 4)
+    path = tmp_path / "run.jsonl"
+    app = make_app(record=lambda: Recorder(path), breakpoints=(parse_breakpoint("streak>=1"),))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot, app)
+        await sampled(pilot, app, 10)
+        path.write_bytes(b"")
+        await hit(pilot, "g")
+        assert app.timeline.shown == 10 and len(said(app)) == 1
+        app.transport.watch.change([parse_breakpoint("N<=1"), parse_breakpoint("reject<=1")])
+        await sampled(pilot, app, 20)
+        await hit(pilot, "space")
+        await until(pilot, lambda: app.timeline.end is not None)
+        await pilot.pause()
+        assert app.timeline.failed is None and app.timeline.total == 20 and len(said(app)) == 1
+        for key, shown in (("p", 19), ("G", 20), ("g", 20)):
+            await hit(pilot, key)
+            assert app.timeline.shown == shown
+        await hit(pilot, "r")
+        await until(pilot, lambda: app.transport.run_id == 2 and app.timeline.ready)
+        await hit(pilot, "q")
+    assert app.return_code == 0
+
+
+def test_breakpoints_leave_out_what_cannot_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "KEPT", 4)
+    path = tmp_path / "run.jsonl"
+    with Recorder(path) as recorder:
+        watching = Watch(store=lambda: Rounds(recorder.lines))
+        events: list[Event] = [make_header(), *RUN[:40]]
+        for event in events:
+            recorder.add(event)
+            watching.take(event)
+    alone = Watch([parse_breakpoint("N<=1")])
+    for round in RUN[:41]:
+        alone.take(round)
+    spoil(path, 3, 30)
+    watching.change(alone.breakpoints)
+    assert watching.hits == [index for index in alone.hits if not 3 <= index <= 30 and index <= 40] != []
+    watching.take(RUN[40])
+    assert (41 in watching.hits) == (41 in alone.hits)
+
+
+async def test_a_list_of_tokens_that_cannot_be_read_back_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with recorded_app(tmp_path, monkeypatch) as (app, pilot, path):
+        spoil(path, 200, 400)
+        await hit(pilot, "slash")
+        found = app.screen.query_one("#found", Static)
+        await until(pilot, lambda: "round 200 cannot be read back" in str(found.content))
+        hits = app.screen.query_one(HitList)
+        assert 0 < hits.row_count < 200
+        await hit(pilot, "down", "pagedown", "enter")
+        assert 0 < app.timeline.shown < 200 and len(said(app)) == 1
+
+
+async def test_a_tested_position_that_cannot_be_read_back_leaves_the_one_that_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with recorded_app(tmp_path, monkeypatch) as (app, pilot, path):
+        tested_twice = next(round.index for round in RUN[300:] if round.tested > 1)
+        app.main.seek(tested_twice, 0)
+        spoil(path, 1, tested_twice - 1)
+        await hit(pilot, "l", "w")
+        page = app.screen
+        assert isinstance(page, LosslessScreen)
+        at, rows = page.place, page.rows
+        await hit(pilot, "p", "p", "p")
+        assert (page.place, page.rows) == (at, rows) and said(app) == []
+        sentence = "round cannot be read back"
+        assert sentence in drawn(page.query_one("#mass-title"))[0]
+        await hit(pilot, "n")
+        assert page.place == at + 1 and sentence not in drawn(page.query_one("#mass-title"))[0]
+        await hit(pilot, "q", "q", "left")
+        assert len(said(app)) == 1
+        spoil(path, 1, 400)
+        app.timeline.rounds._recent.clear()
+        await hit(pilot, "l", "w")
+        assert isinstance(app.screen, LosslessScreen) and app.screen.rows == toy_shares()

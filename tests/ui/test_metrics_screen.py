@@ -3,6 +3,7 @@
 import pytest
 from textual.binding import Binding
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from specviz.drafted_table import DraftedTable
 from specviz.stats import RunStats
@@ -10,7 +11,9 @@ from specviz.ui.keys import KEYS
 from specviz.ui.screens import metrics
 from specviz.ui.screens.metrics import MetricsScreen
 from specviz.ui.timeline import Timeline
+from specviz.ui.widgets.line_list import LineList
 from specviz.ui.widgets.metrics_scope import Scope, scope_of
+from specviz.ui.widgets.metrics_tokens import TokenTable
 from tests.test_tokens import NASTY, assert_safe
 from tests.ui.builders import make_drafted, make_round, make_run
 from tests.ui.conftest import hit, until
@@ -127,6 +130,68 @@ def test_rows_beyond_the_first_picture_follow() -> None:
         assert app.said(".note")[0].strip() == "the first 500 of 615 tested tokens without 185 that had no test"
 
     in_metrics(calibrated(make_run(200, 4)), scenario, (80, 24))
+
+
+def test_the_mouse_takes_a_row_and_then_its_round() -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await hit(pilot, *TO_TOKENS)
+        await pilot.click("TokenTable", offset=(10, 0))
+        await pilot.click("TokenTable", offset=(10, 30))
+        assert (app.table.cursor_row, app.results) == (0, []), "neither the head nor what is below is a row"
+        await pilot.click("TokenTable", offset=(10, 3))
+        assert (app.table.cursor_row, app.table.place, app.results) == (2, (5, 1), [])
+        await pilot.click("TokenTable", offset=(10, 3))
+        assert app.results == [(5, 1)]
+
+    in_metrics(small(), scenario)
+
+
+def test_keys_walk_through_a_long_table() -> None:
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await hit(pilot, *TO_TOKENS)
+        page = app.table.size.height - 1
+        for key, row in (("down", 1), ("up", 0), ("up", 0), ("pagedown", page), ("end", 499), ("down", 499)):
+            await hit(pilot, key)
+            assert app.table.cursor_row == row, key
+            assert app.table.scroll_offset.y == max(0, row - page + 1)
+        await hit(pilot, "pageup", "pageup")
+        assert app.table.cursor_row == app.table.scroll_offset.y == 499 - 2 * page
+        await hit(pilot, "home")
+        assert app.table.cursor_row == app.table.scroll_offset.y == 0
+
+    in_metrics(calibrated(make_run(200, 4)), scenario, (80, 24))
+
+
+def test_only_lines_that_changed_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "EVERY", 0.01)
+    even = [make_round(i, drafted=[make_drafted("a", p=0.5, q=0.5)] * 4) for i in range(1, 131)]
+    higher = make_round(131, drafted=[make_drafted("c", p=0.6, q=0.4)])
+    lower = make_round(132, drafted=[make_drafted("b", "rejected", p=0.1, q=0.8, u=0.9)])
+    timeline = timeline_of(even)
+    drawn: list[int] = []
+
+    def draw(table: TokenTable, y: int) -> Strip:
+        drawn.append(y)
+        return LineList.render_line(table, y)
+
+    async def scenario(app: Host, pilot: Pilot[None]) -> None:
+        await hit(pilot, *TO_TOKENS)
+        monkeypatch.setattr(TokenTable, "render_line", draw)
+        timeline.add(higher)
+        await until(pilot, lambda: "of 521 tested" in app.said(".note")[0])
+        await pilot.pause()
+        assert drawn == []
+        await hit(pilot, "down")
+        assert drawn == [1, 2], "the line that the cursor left and the one it came to"
+        timeline.add(lower)
+        await until(pilot, lambda: "of 522 tested" in app.said(".note")[0])
+        await pilot.pause()
+        assert app.table.cursor_row == 2 and app.table.place == (1, 1), "it stays on its token"
+        assert app.table.scroll_offset.y == 1, "and that on its line"
+        await hit(pilot, "home")
+        assert "b" in app.said("TokenTable")[1].split()
+
+    in_metrics(timeline, scenario)
 
 
 def test_a_page_scrolls_and_begins_at_its_top() -> None:

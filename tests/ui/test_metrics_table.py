@@ -4,7 +4,7 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.drafted_table import DraftedTable
-from specviz.drafted_tokens import Rank, dearest, drafted_rows, first_rows, rejected_ids
+from specviz.drafted_tokens import Rank, drafted_rows, first_rows
 from specviz.ui.finding import NOWHERE, worst_overlap
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.widgets.metrics_table import (
@@ -67,7 +67,7 @@ def test_a_line_holds_the_whole_test() -> None:
 
 def test_ids_rejected_most_often_lead_to_their_dearest_rejection() -> None:
     rounds = small().rounds
-    table = id_listing(rejected_ids(rounds), dearest(rounds), 117, UNICODE)
+    table = id_listing(rounds, 117, UNICODE)
     assert [line.split() for line in texts(table.lines)] == [
         ["1", "␣a", "2", "4", "5", "2.75"],
         ["2", "␣cat", "1", "4", "7", "1.50"],
@@ -83,18 +83,18 @@ def test_only_the_first_rows_of_an_order_are_shown_and_it_says_so() -> None:
     assert len(table.lines) == len(table.places) == LIMIT == 500
     assert table.words.startswith("the first 500 of 801 tested tokens without 239")
     ratios = sorted(row.ratio for row in rows if row.ratio is not None)
-    shown, total = first_rows(run, "ratio", LIMIT)
-    assert [row.ratio for row in shown] == ratios[:500] and total == 801
+    shown = first_rows(run, "ratio", LIMIT)
+    assert [row.ratio for row in shown] == ratios[:500] and shown.total == 801
 
 
 def test_a_row_without_the_number_is_left_out() -> None:
     rounds = [make_round(1, drafted=[make_drafted(q=0.0, accept_prob=1.0), make_drafted(q=0.5)])]
-    assert [row.row for row in first_rows(rounds, "ratio", LIMIT)[0]] == [1]
+    assert [row.row for row in first_rows(rounds, "ratio", LIMIT)] == [1]
 
 
 def test_nothing_drafted_is_no_row() -> None:
     assert drafted_listing([], "ratio", 77, UNICODE).words.startswith("no tested tokens")
-    assert id_listing([], {}, 77, UNICODE).words.startswith("no rejected ids")
+    assert id_listing([], 77, UNICODE).words.startswith("no rejected ids")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_where_there_is_little_room_columns_go_before_the_token(cells: int, orde
 
 @pytest.mark.parametrize(("cells", "columns"), [(57, 6), (46, 5), (40, 4), (27, 3)])
 def test_ids_give_up_columns_too(cells: int, columns: int) -> None:
-    table = id_listing(rejected_ids(small().rounds), dearest(ROWS), cells, UNICODE)
+    table = id_listing(small().rounds, cells, UNICODE)
     assert [len(line.split()) for line in texts(table.lines)] == [columns] * 2
     assert all("␣cat"[:2] in line or "␣a" in line for line in texts(table.lines))
     assert all(cell_len(line) <= cells for line in texts(table.lines))
@@ -129,10 +129,7 @@ def test_ids_give_up_columns_too(cells: int, columns: int) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_columns_stand_below_their_heads_and_fit(order: Order, cells: int) -> None:
     for glyphs in (UNICODE, ASCII):
-        if order == "ids":
-            table = id_listing(rejected_ids(ROWS), dearest(ROWS), cells, glyphs)
-        else:
-            table = drafted_listing(ROWS, order, cells, glyphs)
+        table = id_listing(ROWS, cells, glyphs) if order == "ids" else drafted_listing(ROWS, order, cells, glyphs)
         head = "".join(text for text, _ in table.head)
         for line in texts(table.lines):
             assert cell_len(line) == len(head) <= cells
@@ -148,7 +145,7 @@ def test_hostile_tokens_are_safe_cells_that_move_nothing(ascii: bool) -> None:
     glyphs = ASCII if ascii else UNICODE
     for table in (
         drafted_listing(rounds, "lost", 77, glyphs),
-        id_listing(rejected_ids(rounds), dearest(rounds), 77, glyphs),
+        id_listing(rounds, 77, glyphs),
     ):
         assert len(table.lines) == len(NASTY)
         for line in texts(table.lines):

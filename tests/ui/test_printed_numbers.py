@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from specviz.drafted_tokens import dearest, rejected_ids
 from specviz.events import Round
 from specviz.replay import TraceSource
 from specviz.trace import Trace, read
@@ -76,7 +75,7 @@ def as_of(path: Path, shown: int) -> Timeline:
 
 def listing(of: Scope, order: Order) -> Listing:
     if order == "ids":
-        return id_listing(rejected_ids(of.drafts), dearest(of.drafts), CELLS, UNICODE)
+        return id_listing(of.drafts, CELLS, UNICODE)
     return drafted_listing(of.drafts, order, CELLS, UNICODE)
 
 

@@ -18,7 +18,7 @@ from specviz.errors import SpecvizError
 from specviz.events import Round
 from specviz.rounds import Rounds
 from specviz.text_search import quoted
-from specviz.ui.finding import NOWHERE, Hit, Place, Query, hits, iter_hits, understand
+from specviz.ui.finding import NOWHERE, Hit, Place, Query, iter_hits, understand
 from specviz.ui.later import later
 from specviz.ui.literal import in_ascii, literal
 from specviz.ui.screens.panel import Panel
@@ -63,7 +63,7 @@ class FindScreen(Panel[Place]):
         self._moved = False
         self._at = at
         self._end_ids = end_ids
-        self._list = HitList(self._rounds, ascii=ascii)
+        self._list = HitList(ascii=ascii)
         self._typing: asyncio.TimerHandle | None = None
 
     def compose(self) -> ComposeResult:
@@ -119,7 +119,7 @@ class FindScreen(Panel[Place]):
         try:
             query = understand(self.query_one(Field).value)
             if self._count <= AT_ONCE or not isinstance(self._rounds, Rounds):
-                self._show(query, hits(self._rounds, query, self._end_ids))
+                self._look_at_once(query)
             else:
                 self._show(query, [], self._count)
                 search = partial(self._look_through, self._rounds, query, self._search_number)
@@ -127,6 +127,15 @@ class FindScreen(Panel[Place]):
         except ValueError as error:
             self._say(str(error))
             self._list.show([])
+
+    def _look_at_once(self, query: Query) -> None:
+        found: list[Hit] = []
+        try:
+            found.extend(iter_hits(self._rounds, query, self._end_ids))
+            self._show(query, found)
+        except SpecvizError as error:
+            self._show(query, found)
+            self._say(str(error))
 
     def _look_through(self, rounds: Rounds, query: Query, number: int) -> None:
         """On a thread: everything found is shown, and again as it grows, until another search begins."""

@@ -6,16 +6,21 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from specviz.lab import LabPoint
+from specviz.errors import SpecvizError
+from specviz.lab import LabPoint, Place
 from specviz.lossless import KEEPING, Share, condensed, shares, toy_shares
 from specviz.ui.lab_keys import PAGE_KEYS, bindings
+from specviz.ui.literal import literal
 from specviz.ui.parts import KeyBar, StatusLine
 from specviz.ui.status import Field
 from specviz.ui.widgets.mass_panel import STAGES, MassPanel
 
 
 class LosslessScreen(Screen[None]):
-    """Steps through a tested position of the run, or of a toy pair where there is none to show."""
+    """Steps through a tested position of the run, or of a toy pair where there is none to show.
+
+    Where the round of a position cannot be read back, what was shown stays and the title says so.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PAGE_KEYS)
     AUTO_FOCUS = ""
@@ -31,6 +36,8 @@ class LosslessScreen(Screen[None]):
         super().__init__()
         self.point = point if point is not None and point.places and point.rule in KEEPING else None
         self.place = self.point.at if self.point else 0
+        self._lost = ""
+        self._position = self._read(self.place)
         self.step = 0
         self._ran = point
         self._title = StatusLine(id="mass-title", ascii=ascii)
@@ -48,9 +55,16 @@ class LosslessScreen(Screen[None]):
     @property
     def rows(self) -> tuple[Share, ...]:
         """The ids shown: all there are."""
-        if self.point is None:
+        if self.point is None or self._position is None:
             return toy_shares()
-        return condensed(shares(self.point.places[self.place].drafted, self.point.rule), 13)
+        return condensed(shares(self._position.drafted, self.point.rule), 13)
+
+    def _read(self, place: int) -> Place | None:
+        try:
+            return self.point.places[place] if self.point else None
+        except SpecvizError as error:
+            self._lost = literal(str(error))
+            return None
 
     @property
     def last_step(self) -> int:
@@ -58,9 +72,11 @@ class LosslessScreen(Screen[None]):
         return STAGES + len(self.rows) - 1
 
     def _update(self) -> None:
-        self._title.show([Field(("why lossless",), 0, "strong"), Field((self._where(),), 1, "quiet")])
-        drafted = self.point.places[self.place].drafted.id if self.point else None
-        self._mass.show(self.rows, self.step, drafted, self.point.rule if self.point else "exact")
+        title = [Field(("why lossless",), 0, "strong"), Field((self._where(),), 1, "quiet")]
+        lost = [Field((self._lost, "that round cannot be read back"), 1, "error")] if self._lost else []
+        self._title.show([*title, *lost])
+        drafted = self._position.drafted.id if self._position else None
+        self._mass.show(self.rows, self.step, drafted, self.point.rule if self.point and self._position else "exact")
         can = {
             "step(1)": self.step < self.last_step,
             "step(-1)": self.step > 0,
@@ -70,9 +86,11 @@ class LosslessScreen(Screen[None]):
         self._keys.show([(key, tuple(can.get(action, True) for action in key.actions)) for key in PAGE_KEYS])
 
     def _where(self) -> str:
-        if self.point:
-            place, places = self.point.places[self.place], len(self.point.places)
-            return f"round {place.round}, draft {place.row + 1}   tested position {self.place + 1} of {places}"
+        if self.point and self._position:
+            at = f"round {self._position.round}, draft {self._position.row + 1}"
+            return f"{at}   tested position {self.place + 1} of {len(self.point.places)}"
+        if self._lost:
+            return "this is a toy pair"
         if self._ran is not None and self._ran.rule not in KEEPING:
             return f"the rule {self._ran.rule} does not keep p; this is a toy pair under the exact rule"
         if self._ran is not None:
@@ -85,8 +103,11 @@ class LosslessScreen(Screen[None]):
 
     def action_place(self, steps: int) -> None:
         if self.point:
-            self.place = max(0, min(self.place + steps, len(self.point.places) - 1))
-            self.step = min(self.step, self.last_step)
+            place = max(0, min(self.place + steps, len(self.point.places) - 1))
+            self._lost = ""
+            if position := self._read(place):
+                self.place, self._position = place, position
+                self.step = min(self.step, self.last_step)
             self._update()
 
     def action_back(self) -> None:

@@ -186,8 +186,8 @@ class MainScreen(PanelActions):
         """Notices once each; what is permanent stays in the banner; a failure opens its panel."""
         notes = self.timeline.header.notes if self.timeline.header else ()
         said = [notice.message for notice in self.timeline.notices if not notice.permanent]
-        for message in (*said, *notes):
-            if message not in self._told:
+        for message in (*said, *notes, self.timeline.rounds.trouble):
+            if message is not None and message not in self._told:
                 self._told.add(message)
                 self.notify(literal(message), markup=False)
         self.banner.show(self.timeline.permanent)

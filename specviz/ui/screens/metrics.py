@@ -160,7 +160,7 @@ class MetricsScreen(Answering[tuple[int, int]]):
 
     def action_scroll(self, lines: int) -> None:
         if self._tab == TOKENS:
-            self._tokens.table.move_cursor(row=self._tokens.table.cursor_row + lines)
+            self._tokens.table.move(lines)
         else:
             self._page.scroll_relative(y=lines, animate=False)
 

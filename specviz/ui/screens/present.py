@@ -112,6 +112,8 @@ class PresentScreen(RunActions):
         return now in ((run_id, shown, phase + 1), (run_id, shown + 1, 0))
 
     def _draw(self) -> None:
+        if not self._stage.is_attached:  # the app is being left
+            return
         where = pace(self.pace) if self._pace_said else None
         self._stage.show(self.transport, self.options, self.progress, where)
 
@@ -161,9 +163,9 @@ class PresentScreen(RunActions):
         self._next = None
         transport, timeline = self.transport, self.timeline
         if not self._ended:
-            transport.step_phase(1)
+            readable = transport.step_phase(1)
             come = self._now() != self._place
-            if come and timeline.reveal is None and transport.watch.hit(timeline.shown):
+            if not readable or (come and timeline.reveal is None and transport.watch.hit(timeline.shown)):
                 self.playing = False
         elif transport.loop and timeline.total:
             transport.seek(0)

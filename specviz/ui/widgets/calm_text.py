@@ -6,13 +6,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from specviz.events import Round
 from specviz.ui.glyphs import COMPONENTS, Glyphs, component, component_css, glyphs
 from specviz.ui.phases import Reveal
 from specviz.ui.widgets.flow import Flow, Span
 from specviz.ui.widgets.painted import Painted
 from specviz.ui.widgets.story import Story
-from specviz.ui.widgets.telling import NOTHING_TOLD, Telling
+from specviz.ui.widgets.telling import NOTHING_TOLD, Telling, Told
 
 _AIRY = 8
 """Lines of height from which on every other one stays empty."""
@@ -26,8 +25,9 @@ class PlainStory(Story):
         super().__init__(telling, glyphs, width)
         self._newline = ""
 
-    def _ghosts(self, round: Round, accepted: int, reveal: Reveal | None) -> None:
-        pass
+    def _tell(self, told: Told, cursor: int | None, reveal: Reveal | None) -> None:
+        for at in range(len(told.pieces)):
+            self._emitted(self._tail, self.shown, told, at, self._newline)
 
     def _marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
         flow.add(text, like)

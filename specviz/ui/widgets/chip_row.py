@@ -9,14 +9,14 @@ from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs
 from specviz.ui.phases import WAITING
 from specviz.ui.widgets.chip_grid import Grid, grid
 from specviz.ui.widgets.chips import Moment, chips, legend
-from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.kept import Kept
 from specviz.ui.widgets.strips import strip_of
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _BOLD = Style(bold=True)
 
 
-class ChipRow(Painted):
+class ChipRow(Kept):
     """Draws one moment of a round in the places its grid has for every round."""
 
     ALLOW_SELECT = False
@@ -43,7 +43,6 @@ class ChipRow(Painted):
         self._glyphs = glyphs(ascii)
         self._moment: Moment | None = None
         self._grid: Grid = grid(1, 1, 1)
-        self._strips: list[Strip] | None = None
 
     def reserve(self, places: int, width: int, height: int) -> None:
         """Make room for so many tokens in so many cells and lines; what it takes becomes the widget's height."""
@@ -51,30 +50,16 @@ class ChipRow(Painted):
         if made != self._grid:
             self._grid = made
             self.styles.height = made.height
-            self._strips = None
-            self.refresh()
+            self.redraw()
 
     def show(self, moment: Moment | None) -> None:
         """None: before the first round, what the chips mean."""
         if moment != self._moment:
             self._moment = moment
-            self._strips = None
-            self.refresh()
+            self.redraw()
 
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._strips = None
-
-    def on_resize(self) -> None:
-        self._strips = None
-
-    def render_line(self, y: int) -> Strip:
-        if self._strips is None:
-            self._strips = self._draw()
-        return self._strips[y] if y < len(self._strips) else Strip.blank(self.content_size.width, self.rich_style)
-
-    def _draw(self) -> list[Strip]:
-        base, width = self.rich_style, self.content_size.width
+    def drawn(self, width: int, height: int) -> list[Strip]:
+        base = self.rich_style
         moment, glyphs = self._moment, self._glyphs
         lines = legend(self._grid, glyphs) if moment is None else chips(moment, self._grid, glyphs)
         return [strip_of([(text, self._style(name)) for text, name in line], width, base) for line in lines]

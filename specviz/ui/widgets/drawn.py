@@ -1,4 +1,4 @@
-"""A bordered panel drawn as a whole, and only when what it shows, its size or the theme has changed."""
+"""A bordered panel drawn from lines of styled pieces."""
 
 from typing import ClassVar
 
@@ -8,10 +8,11 @@ from textual.strip import Strip
 from specviz.ui.glyphs import glyphs
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.drawing import Part
+from specviz.ui.widgets.kept import Kept
 from specviz.ui.widgets.strips import strip_of
 
 
-class Drawn(Bordered):
+class Drawn(Bordered, Kept):
     """Subclasses give ``lines`` for a size and call ``redraw`` when they show something else.
 
     A part's style is the component class ``<PREFIX>--<name>``; "text" is the panel's own.
@@ -23,28 +24,11 @@ class Drawn(Bordered):
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, classes=classes)
         self._glyphs = glyphs(ascii)
-        self._strips: list[Strip] | None = None
-        self._drawn_size = (0, 0)
         self.set_class(ascii, "-ascii")
 
     def lines(self, width: int, height: int) -> list[list[Part]]:
         """What stands in ``width`` x ``height`` cells."""
         raise NotImplementedError
-
-    def redraw(self) -> None:
-        self._strips = None
-        self.refresh()
-
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._strips = None
-
-    def render_line(self, y: int) -> Strip:
-        size = self.content_size.width, self.content_size.height
-        if self._strips is None or self._drawn_size != size:
-            self._strips = self.drawn(*size)
-            self._drawn_size = size
-        return self._strips[y] if y < len(self._strips) else Strip.blank(size[0], self.rich_style)
 
     def drawn(self, width: int, height: int) -> list[Strip]:
         """``lines`` in the styles of the theme, each exactly ``width`` cells."""

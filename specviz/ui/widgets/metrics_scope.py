@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from specviz.drafted_table import DraftedTable
+from specviz.drafted_table import DraftedPart, DraftedTable
 from specviz.events import Settings
 from specviz.stats import Rates, RunStats
 from specviz.ui.widgets.numbers import counted
@@ -19,7 +19,7 @@ class Scope:
     stats: RunStats
     shown: int
     recorded: int
-    drafts: DraftedTable
+    drafts: DraftedPart
     rates: Rates
     settings: Settings | None
 

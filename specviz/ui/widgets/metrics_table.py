@@ -1,14 +1,26 @@
 """Drafted tokens in an order, and ids by how often they were rejected, as the lines of a table. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from specviz.drafted_table import DraftedTable
-from specviz.drafted_tokens import DraftedRow, Drafts, Rank, RejectedId, first_rows
+import numpy as np
+from numpy.typing import NDArray
+
+from specviz.drafted_tokens import (
+    DraftedRow,
+    Drafts,
+    First,
+    Rank,
+    RejectedId,
+    dearest,
+    first_ids,
+    first_rows,
+    part_of,
+)
 from specviz.tokens import visible
 from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.drawing import Part, fit
+from specviz.ui.widgets.drawing import fit
 from specviz.ui.widgets.metrics_layout import Line
 from specviz.ui.widgets.numbers import fixed, prob, ratio
 
@@ -38,33 +50,52 @@ _ORDERED = {"ratio": "p/q", "lost": "lost", "overlap": "overlap"}
 """The column that an order is by: it stays."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Listing:
-    """The head of a table, its lines with the place each leads to, and what it shows in words."""
+    """The head of a table, and its lines, told one by one: what each is about, what it says, and the place it leads to.
+    ``words``: what it shows."""
 
-    head: Sequence[Part]
-    lines: Sequence[Line]
-    places: Sequence[Place]
+    head: Line
+    keys: NDArray[np.int64]
+    line: Callable[[int], Line]
+    place: Callable[[int], Place]
     words: str
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def lines(self) -> list[Line]:
+        return [self.line(index) for index in range(len(self))]
+
+    @property
+    def places(self) -> list[Place]:
+        return [self.place(index) for index in range(len(self))]
 
 
 def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs, chance: str = "overlap") -> Listing:
     """A row a tested token; the others had no test to be told of. ``chance``: what the accept chance of a position is
     called."""
-    table = DraftedTable.of(drafts) if not isinstance(drafts, DraftedTable) else drafts
-    shown, total = first_rows(table, order, LIMIT)
+    part = part_of(drafts)
+    shown = first_rows(part, order, LIMIT)
     in_words = _DRAFTED | {"verdict": _VERDICT}
     every = in_words if _room(in_words, cells) >= _TOKEN else _DRAFTED
     columns = _fitting(every, [name for name in _SPARED[0] if name != _ORDERED[order]], cells)
-    untested = table.untested
+    untested = part.count("untested")
     what = "rejections" if order == "lost" else "tested tokens"
     without = f" without {untested:,} that had no test" if untested and order != "lost" else ""
     named = {chance if name == "overlap" else name: width for name, width in columns.items()}
+
+    def place(index: int) -> Place:
+        row = shown[index]
+        return row.round, row.row
+
     return Listing(
         head=[(_GAP.join(_head(name, width) for name, width in named.items()), "head")],
-        lines=[_drafted_line(row, _ORDERED[order], columns, glyphs) for row in shown],
-        places=[(row.round, row.row) for row in shown],
-        words=_note(f"{_part(len(shown), total)} {what}{without}", "lost: expected tokens a rejection cost", cells),
+        keys=shown.keys,
+        line=lambda index: _drafted_line(shown[index], _ORDERED[order], columns, glyphs),
+        place=place,
+        words=_note(f"{_part(shown)} {what}{without}", "lost: expected tokens a rejection cost", cells),
     )
 
 
@@ -87,34 +118,30 @@ def _drafted_line(row: DraftedRow, ordered: str, columns: Mapping[str, int], gly
     return _line(cells, styles, columns, glyphs)
 
 
-def id_listing(ids: Sequence[RejectedId], places: Mapping[int, Place], cells: int, glyphs: Glyphs) -> Listing:
+def id_listing(drafts: Drafts, cells: int, glyphs: Glyphs) -> Listing:
     """A row an id; each leads to its most costly rejection."""
-    shown = ids[:LIMIT]
+    part = part_of(drafts)
+    shown = first_ids(part, LIMIT)
     columns = _fitting(_IDS, _SPARED[1], cells)
-    styles = {"token": "text", "rejected": "rejected", "lost": "text"}
     return Listing(
         head=[(_GAP.join(_head(name, width) for name, width in columns.items()), "head")],
-        lines=[
-            _line(
-                {
-                    "id": str(each.id),
-                    "token": visible(each.bytes, ascii=glyphs.ascii),
-                    "rejected": str(each.rejected),
-                    "tested": str(each.tested),
-                    "drafted": str(each.drafted),
-                    "lost": f"{each.lost:.2f}",
-                },
-                styles,
-                columns,
-                glyphs,
-            )
-            for each in shown
-        ],
-        places=[places[each.id] for each in shown],
-        words=_note(
-            f"{_part(len(shown), len(ids))} rejected ids", "lost: expected tokens all its rejections cost", cells
-        ),
+        keys=shown.keys,
+        line=lambda index: _id_line(shown[index], columns, glyphs),
+        place=lambda index: dearest(part, int(shown.keys[index])),
+        words=_note(f"{_part(shown)} rejected ids", "lost: expected tokens all its rejections cost", cells),
     )
+
+
+def _id_line(rejected: RejectedId, columns: Mapping[str, int], glyphs: Glyphs) -> Line:
+    cells = {
+        "id": str(rejected.id),
+        "token": visible(rejected.bytes, ascii=glyphs.ascii),
+        "rejected": str(rejected.rejected),
+        "tested": str(rejected.tested),
+        "drafted": str(rejected.drafted),
+        "lost": f"{rejected.lost:.2f}",
+    }
+    return _line(cells, {"token": "text", "rejected": "rejected", "lost": "text"}, columns, glyphs)
 
 
 def _fitting(columns: Mapping[str, int], spared: Iterable[str], cells: int) -> dict[str, int]:
@@ -158,7 +185,7 @@ def _note(words: str, more: str, cells: int) -> str:
     return both if len(both) <= cells else words
 
 
-def _part(shown: int, total: int) -> str:
-    if not total:
+def _part(shown: First[Any]) -> str:
+    if not shown.total:
         return "no"
-    return f"all {total:,}" if shown == total else f"the first {shown:,} of {total:,}"
+    return f"all {shown.total:,}" if len(shown) == shown.total else f"the first {len(shown):,} of {shown.total:,}"

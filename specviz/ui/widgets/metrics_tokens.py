@@ -1,25 +1,24 @@
 """The table of drafted tokens: sorted by what they cost, each row the way to its round."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
 from rich.style import Style
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
-from specviz.drafted_tokens import dearest, rejected_ids
 from specviz.ui.glyphs import SIGNS, glyphs
 from specviz.ui.literal import in_ascii
-from specviz.ui.widgets.drawing import Part
+from specviz.ui.widgets.line_list import Drawn, LineList
+from specviz.ui.widgets.metrics_layout import Line
 from specviz.ui.widgets.metrics_page import Choice, ChoiceBar
 from specviz.ui.widgets.metrics_scope import Scope
 from specviz.ui.widgets.metrics_table import ORDERS, Listing, Order, Place, drafted_listing, id_listing
-from specviz.ui.widgets.painted import Painted
 
 
 def choices(chance: str) -> tuple[Choice, ...]:
@@ -33,75 +32,92 @@ def choices(chance: str) -> tuple[Choice, ...]:
 
 
 _MARGIN = 3
-"""Cells beside a line: padding and the scroll bar."""
-AT_ONCE = 80
-"""Lines added before the first picture: more than a screen has."""
-NOTHING = Listing((), (), (), "")
+"""Cells beside a line: one on either side, and the scroll bar."""
+_BESIDE = (" ", Style.null())
 
 
-class TokenTable(DataTable[Text], Painted):
-    """One column that holds whole lines: they are aligned once for all rows, and 500 of them are cheap to add."""
+class TokenTable(LineList, can_focus=True):
+    """A listing, with a cursor on the line whose place can be chosen."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"row--text", "row--head", *(f"row--{sign.kind}" for sign in SIGNS)}
-    DEFAULT_CSS = """
-    TokenTable {
-        height: 1fr; background: $background; color: $foreground; overflow-x: hidden; scrollbar-size-vertical: 1;
-        &:focus { background-tint: transparent; }
-        & > .datatable--header, &:focus > .datatable--header {
-            background: $background; color: $secondary; text-style: none; background-tint: transparent;
-        }
-        & > .datatable--cursor, &:focus > .datatable--cursor {
-            background: $panel; color: $foreground; text-style: bold reverse;
-        }
-        & > .datatable--hover { background: $panel; }
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "go to its round", show=False)]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "row--text",
+        "row--head",
+        "row--cursor",
+        *(f"row--{sign.kind}" for sign in SIGNS),
     }
+    DEFAULT_CSS = """
+    TokenTable { background: $background; color: $foreground; }
+    TokenTable:focus { background-tint: transparent; }
     TokenTable > .row--text { color: $foreground; }
     TokenTable > .row--head { color: $secondary; }
+    TokenTable > .row--cursor { background: $panel; color: $foreground; text-style: bold reverse; }
     """ + "".join(f"TokenTable > .row--{sign.kind} {{ color: $token-{sign.kind}; }}\n" for sign in SIGNS)
 
+    class Selected(Message):
+        """The way to the round of a line was asked for."""
+
     def __init__(self) -> None:
-        super().__init__(cursor_type="row", cell_padding=1)
-        self._listing = NOTHING
-        self._width = 0
-        self._styled = Style.null()
+        super().__init__()
+        self._listing: Listing | None = None
 
-    def fill(self, listing: Listing, width: int, *, stay: bool) -> None:
-        """Show a listing. ``stay``: the cursor stays on its place, and that on its line, where it is still listed."""
-        place, line = self.place, self.cursor_row - self.scroll_offset.y
-        row = listing.places.index(place) if stay and place in listing.places else None
-        self.clear(columns=True)
-        self._listing, self._width, self._styled = listing, width, self.painted("row--text")
-        self.add_column(self._text(listing.head), width=width)
-        self._add(listing, 0, AT_ONCE + (row or 0))
-        if row is not None:
-            self.move_cursor(row=row, scroll=False)
-            self.call_after_refresh(self.scroll_to, y=row - line, animate=False)
+    def fill(self, listing: Listing, *, stay: bool) -> None:
+        """Show a listing. ``stay``: the cursor stays on what it is on, and that where it is, if it is still listed."""
+        shown, self._listing = self._listing, listing
+        row, line = self.cursor_row, self.cursor_row - self.scroll_offset.y
+        if stay and shown and row < len(shown) and len(found := np.flatnonzero(listing.keys == shown.keys[row])):
+            self.choose(int(found[0]), top=int(found[0]) - line)
+        else:
+            self.choose(0)
 
-    def _add(self, listing: Listing, start: int, stop: int | None = None) -> None:
-        """Add lines, and those behind them once these are on screen."""
-        if listing is self._listing:
-            self.add_rows([self._text(line)] for line in listing.lines[start:stop])
-            if stop is not None and stop < len(listing.lines):
-                self.call_after_refresh(self._add, listing, stop)
+    @property
+    def row_count(self) -> int:
+        return len(self._listing) if self._listing else 0
 
     @property
     def place(self) -> Place | None:
         """Where the line under the cursor leads."""
-        places = self._listing.places
-        return places[self.cursor_row] if self.cursor_row < len(places) else None
+        return self._listing.place(self.cursor_row) if self._listing and self.row_count else None
 
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        if self.is_attached:
-            self.call_later(self._restyle)
+    def draw_head(self, width: int) -> Drawn:
+        return self._styled(self._listing.head if self._listing else []), Style.null()
 
-    def _restyle(self) -> None:
-        """Cells keep the colours they were made with: make them anew under another theme."""
-        if self._listing is not NOTHING and self.painted("row--text") != self._styled:
-            self.fill(self._listing, self._width, stay=True)
+    def draw_row(self, index: int, width: int) -> Drawn:
+        line = self._listing.line(index) if self._listing else []
+        if index != self.cursor_row:
+            return self._styled(line), Style.null()
+        return [_BESIDE, *((text, Style.null()) for text, _ in line)], self.painted("row--cursor")
 
-    def _text(self, line: Sequence[Part]) -> Text:
-        return Text.assemble(*((text, self.painted(f"row--{name}")) for text, name in line), no_wrap=True)
+    def _styled(self, line: Line) -> list[tuple[str, Style]]:
+        return [_BESIDE, *((text, self.painted(f"row--{name}")) for text, name in line)]
+
+    def clicked(self, index: int) -> None:
+        """The first click chooses a line, one more the way to its round."""
+        if index == self.cursor_row:
+            self.action_select()
+        else:
+            self.choose(index)
+
+    def action_select(self) -> None:
+        self.post_message(self.Selected())
+
+    def action_scroll_up(self) -> None:
+        self.move(-1)
+
+    def action_scroll_down(self) -> None:
+        self.move(1)
+
+    def action_page_up(self) -> None:
+        self.move(-self.page)
+
+    def action_page_down(self) -> None:
+        self.move(self.page)
+
+    def action_scroll_home(self) -> None:
+        self.choose(0)
+
+    def action_scroll_end(self) -> None:
+        self.choose(self.row_count - 1)
 
 
 class TokensTab(Vertical):
@@ -125,6 +141,7 @@ class TokensTab(Vertical):
         self._scope: Scope | None = None
         self._order: Order = ORDERS[0]
         self._filled: object = None
+        self._words = ""
         self._bar = ChoiceBar(choices("overlap"), id="orders")
         self._note = Static(classes="note")
         self.table = TokenTable()
@@ -159,16 +176,16 @@ class TokensTab(Vertical):
         self._filled = wanted
         drafts = self._scope.drafts
         if self._order == "ids":
-            listing = id_listing(rejected_ids(drafts), dearest(drafts), width, self._glyphs)
+            listing = id_listing(drafts, width, self._glyphs)
         else:
-            chance = self._scope.rates.chance_name
-            listing = drafted_listing(drafts, self._order, width, self._glyphs, chance)
-        self.table.fill(listing, width, stay=stay)
+            listing = drafted_listing(drafts, self._order, width, self._glyphs, self._scope.rates.chance_name)
+        self.table.fill(listing, stay=stay)
         words = in_ascii(listing.words) if self._glyphs.ascii else listing.words
-        self._note.update(Content(words), layout=False)
+        if words != self._words:
+            self._words = words
+            self._note.update(Content(words), layout=False)
 
-    @on(DataTable.RowSelected)
-    def _selected(self, event: DataTable.RowSelected) -> None:
-        event.stop()
+    @on(TokenTable.Selected)
+    def _selected(self) -> None:
         if place := self.table.place:
             self.post_message(self.Chosen(place))

@@ -30,7 +30,7 @@ _HISTOGRAM, _BAR = 46, 26
 def tokens_per_round(scope: Scope) -> Layout:
     if scope.rates.tokens_per_round is None:
         return partial(paragraph, f"No whole round{scope.yet}.")
-    return partial(_page, scope.rates, dependence(scope.stats.tallies, scope.rates))
+    return partial(_page, scope.rates, dependence(scope.stats.table, scope.rates))
 
 
 def _page(rates: Rates, why: Dependence, cells: int, glyphs: Glyphs) -> Lines:

@@ -25,6 +25,7 @@ from specviz.ui.phases import (
 )
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.drawing import Part
+from specviz.ui.widgets.kept import Kept
 from specviz.ui.widgets.round_table import Columns, RoundTable
 from specviz.ui.widgets.sentences import ending
 from specviz.ui.widgets.strips import strip_of
@@ -34,7 +35,7 @@ _NOTE_LINES = 2
 _MOST_NOTE_LINES = 4
 
 
-class RoundPanel(Bordered):
+class RoundPanel(Bordered, Kept):
     """The table of a round, the sentence about the chosen row, the times.
 
     Rows stand still: one is reserved for every position of the largest K seen and one for the last token.
@@ -80,7 +81,6 @@ class RoundPanel(Bordered):
         self._max_k = 0
         self._top = 0
         self._rows: list[int | None] = []
-        self._strips: list[Strip] | None = None
         self.set_class(ascii, "-ascii")
         self.entitle("Round")
 
@@ -107,15 +107,7 @@ class RoundPanel(Bordered):
         max_k = max(max_k, round.k if round else 0)
         if round is not self._round or (row, max_k, reveal) != (self._row, self._max_k, self._reveal):
             self._round, self._row, self._max_k, self._reveal = round, row, max_k, reveal
-            self._strips = None
-            self.refresh()
-
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._strips = None
-
-    def on_resize(self) -> None:
-        self._strips = None
+            self.redraw()
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
@@ -124,12 +116,7 @@ class RoundPanel(Bordered):
             if row is not None:
                 self.post_message(self.RowClicked(row))
 
-    def render_line(self, y: int) -> Strip:
-        if self._strips is None:
-            self._strips = self._draw(self.content_size.width, self.content_size.height)
-        return self._strips[y] if y < len(self._strips) else Strip.blank(self.content_size.width, self.rich_style)
-
-    def _draw(self, width: int, height: int) -> list[Strip]:
+    def drawn(self, width: int, height: int) -> list[Strip]:
         shown = self._round
         self._rows = []
         if shown is None:

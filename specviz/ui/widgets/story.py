@@ -34,6 +34,7 @@ class Story:
         self._newline = visible(b"\n", ascii=glyphs.ascii)
         self._layouts: dict[int, Layout] = {}
         self._edition = telling.edition
+        self._held: tuple[int, Round] | None = None
         self.shown = self._base = 0
         self.wrap(width)
 
@@ -70,7 +71,7 @@ class Story:
         self._base = self._layout.base(number) + self._start[1].lines
         self._tail = Flow(self.width, self._start[1])
         if shown:
-            self._tell(self.telling.rounds[shown - 1], told[shown - 1], row, reveal)
+            self._tell(told[shown - 1], row, reveal)
         return 0 if moved else min(before, self._base)
 
     def settle(self, top: int, bottom: int) -> int:
@@ -102,7 +103,7 @@ class Story:
         """The (round, row) of the tokens that drafted token ``row`` of the round looked at was copied from."""
         if not self.shown or row is None or row >= self.telling.told[self.shown - 1].k:
             return NOTHING
-        place = copied(self.telling.rounds[self.shown - 1].drafted[row], row)
+        place = copied(self._round.drafted[row], row)
         if place is None or place.source != "text":
             return NOTHING
         parts: dict[tuple[int, int], Part] = {}
@@ -139,8 +140,16 @@ class Story:
             special = token is not None and token.id in self.telling.special_ids
             flow.add(piece, Span("", 0, "prompt", 0, row, "special" if special else "text"))
 
-    def _tell(self, round: Round, told: Told, cursor: int | None, reveal: Reveal | None) -> None:
+    @property
+    def _round(self) -> Round:
+        """The round looked at, read once: it may not be had again."""
+        if self._held is None or self._held[0] != self.shown:
+            self._held = self.shown, self.telling.rounds[self.shown - 1]
+        return self._held[1]
+
+    def _tell(self, told: Told, cursor: int | None, reveal: Reveal | None) -> None:
         """The round looked at: accepted tokens, ghosts, the last token."""
+        round = self._round
         known = round.n_accepted if reveal is None or reveal.last else reveal.decided
         accepted = min(known, round.n_accepted, len(round.emitted))
         for at in range(accepted):
