@@ -17,7 +17,7 @@ from specviz.quick import quick_round
 from specviz.recorder import Recorder, Unrecorded
 from specviz.replay import TraceSource, last_index
 from specviz.rounds import Rounds
-from specviz.trace import bared, dump, read
+from specviz.trace import bared, dump
 from tests.recordings import RAW, drafted, emitted, header, in_a_row, round_
 
 REQUEST = RunRequest("", 0, Settings())
@@ -225,19 +225,6 @@ def test_a_bad_line_far_behind_is_refused_with_its_number_when_it_is_met(soon: N
         met.extend(iter(source.run(REQUEST, Settings, lambda: False)))
     steps = iter(source.run(REQUEST, Settings, lambda: False))
     assert [type(next(steps)) for _ in range(32)] == [Progress, Header, Ready, *[Round] * 29]
-
-
-def test_a_round_that_does_not_follow_far_behind_is_refused_with_its_number(soon: None, tmp_path: Path) -> None:
-    """As it is where all is read at once."""
-    path = tmp_path / "run.jsonl"
-    run = long_run(40)
-    recorded(path, [*run[:30], *(replace(each, start=each.start + 1) for each in run[30:])])
-    said = rf"run\.jsonl, line 32: round 31 starts at position {run[30].start + 1}, where {run[30].start} belongs\."
-    with pytest.raises(SpecvizError, match=said):
-        events(opened(path)[0])
-    for bare in (False, True):
-        with pytest.raises(SpecvizError, match=said):
-            read(path, bare=bare)
 
 
 def test_what_stands_behind_the_end_of_a_long_recording_is_refused(soon: None, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.errors import SpecvizError
-from specviz.events import Calibration, Candidate, End, Event, Failed, Header, Notice, Progress, Prompt, Ready, Round
+from specviz.events import Calibration, Candidate, End, Event, Failed, Header, Notice, Progress, Ready, Round
 from specviz.quick import quick_round
 from specviz.schema import BadLine, from_json
 from specviz.trace import CutLine, bared, dump, load_line, read
@@ -203,7 +203,6 @@ def changed(event: Event, change: Callable[[Any], Any]) -> str:
 
 HEADER = line(header())
 CALIBRATED = line(Calibration(7.1, 0.95, 4))
-NO_PROMPT = dataclasses.replace(header(), prompt=Prompt("", ()))
 REFUSED: dict[str, tuple[list[str | bytes], str]] = {
     "empty": ([], "line 1: not a specviz trace: the file is empty."),
     "blank first": ([" ", HEADER], "line 1: not a specviz trace: the line is blank."),
@@ -223,9 +222,6 @@ REFUSED: dict[str, tuple[list[str | bytes], str]] = {
     "cut middle": ([HEADER, line(round_(1))[:50], line(round_(2))], "line 2: the record is cut off."),
     "gap": ([HEADER, line(round_(2))], "line 2: round 2 stands where round 1 belongs."),
     "two calibrations": ([HEADER, CALIBRATED, line(round_(1)), CALIBRATED], "line 4: a second calibration."),
-    "far start": ([HEADER, line(round_(1, start=4))], "line 2: round 1 starts at position 4, where 3 belongs."),
-    "no prompt": ([line(NO_PROMPT), line(round_(1))], "line 2: round 1 starts at position 3, where 0 belongs."),
-    "overlap": ([HEADER, line(round_(1)), line(round_(2))], "line 3: round 2 starts at position 4, where 5 belongs."),
     "after end": ([HEADER, line(End("user")), line(round_(1))], "line 3: a record stands behind the end."),
     "bad json": ([HEADER, '{"type": round}'], "line 2: not JSON"),
     "nan": ([HEADER, line(round_(1)).replace("0.31", "NaN")], "line 2: NaN is not allowed."),

@@ -312,3 +312,13 @@ def test_the_ghosts_of_a_split_character_read_the_same_before_and_behind_a_verdi
     assert text_of(told) == ["a??b?⟨E6⟩⟨BC⟩?c"]
     told.look(1, None, Reveal(4, True, 1, False))
     assert text_of(told) == ["a ?b?⟨E6⟩⟨BC⟩?c"]
+
+
+def test_positions_follow_from_the_tokens_whatever_a_recording_says_of_them() -> None:
+    header = make_header("Once upon a")
+    telling = Telling(header.prompt)
+    for index, marks in enumerate(("✓✓✗·", "✗···", "✓✓✓✓"), start=1):
+        telling.append(make_round(index, 7, marks))
+    found = [telling.token_at(position) for position in range(13)]
+    rounds = [(1, 0), (1, 1), (1, 4), (2, 4), (3, 0), (3, 1), (3, 2), (3, 3), (3, 4)]
+    assert found == [(0, 0), (0, 1), (0, 2), *rounds, None]

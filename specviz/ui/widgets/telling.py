@@ -55,6 +55,7 @@ class Telling:
         self.pages = [Page(0)]
         self.edition = 0
         self._starts = array("Q")
+        self._length = len(prompt.tokens)
         self._same: dict[str, str] = {}
 
     def append(self, round: Round) -> None:
@@ -64,7 +65,8 @@ class Telling:
         if self._own:
             self.rounds.append(round)
         self._turn_page(round.n_accepted, pieces)
-        self._starts.append(round.start)
+        self._starts.append(self._length)
+        self._length += len(round.emitted)
         self.told.append(Told(pieces, round.k, last, special, self._decoder.pending))
         page = self.pages[-1]
         page.rounds += 1
