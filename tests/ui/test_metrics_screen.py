@@ -175,8 +175,14 @@ def test_only_lines_that_changed_are_drawn_again(monkeypatch: pytest.MonkeyPatch
         return LineList.render_line(table, y)
 
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
-        await hit(pilot, *TO_TOKENS)
         monkeypatch.setattr(TokenTable, "render_line", draw)
+        await hit(pilot, *TO_TOKENS)
+        assert drawn
+        quiet = 0
+        while quiet < 5:
+            await pilot.pause()
+            quiet = 0 if drawn else quiet + 1
+            drawn.clear()
         timeline.add(higher)
         await until(pilot, lambda: "of 521 tested" in app.said(".note")[0])
         await pilot.pause()
