@@ -64,6 +64,7 @@ def visible(data: bytes, *, ascii: bool = False) -> str:
     return _SPACES_THAT_MATTER.sub(spaces, text)
 
 
+@lru_cache(maxsize=8192)
 def clip(text: str, cells: int, *, ascii: bool = False, count: bool = True) -> str:
     """``text`` cut to at most ``cells`` cells, never inside a wide character or a cluster.
 
@@ -129,6 +130,8 @@ def emitted_text(emitted: Sequence[Emitted | Token], end: End | None, stop: str 
 
 def safe_terminal_text(text: str) -> str:
     """``text`` for a terminal or a pipe: line breaks and tabs stay, whatever else could drive a terminal is visible."""
+    if text.isascii() and text.isprintable():
+        return text
     return _Cleaner(keep="\n\t", plain_spaces=True, bare_marks=True).clean(text)
 
 

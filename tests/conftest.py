@@ -1,9 +1,11 @@
 """The world every test lives in: offline, with a home of its own and none of the developer's settings."""
 
+import gc
 import os
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +30,24 @@ os.environ.update(
 )
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What was imported stays: no collection of garbage need look at its million objects again."""
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that are not there yet, in one of their own: pytest names a folder by looking through those beside it."""
+    base = tmp_path_factory.mktemp("homes")
+    return (base / str(i) for i in count())
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty place for settings, state and caches, and a terminal that says nothing about itself."""
-    base = tmp_path_factory.mktemp("home")
+    base = next(homes)
+    base.mkdir()
     for kind in ("STATE", "CONFIG", "CACHE", "DATA"):
         monkeypatch.setenv(f"XDG_{kind}_HOME", str(base / kind.lower()))
     monkeypatch.setenv("HOME", str(base))

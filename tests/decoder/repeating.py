@@ -102,22 +102,38 @@ class Outcome:
         return (*self.drafted[: self.n_accepted], self.last_id)
 
 
+@cache
+def slots(seed: int, k: int) -> Tensor:
+    """The uniforms [2K + 1] of the first round."""
+    return torch.from_numpy(Uniforms(seed, 1, k).slots)
+
+
+@torch.inference_mode()
+def drafts(place: Place, uniforms: Tensor) -> list[tuple[int, ...]]:
+    """What ``uniforms`` [N, 2K + 1] draft: those behind the same ids draw from the same q, all at once."""
+    drafted: list[tuple[int, ...]] = [()] * len(uniforms)
+    for us in uniforms[:, 1::2].T:
+        behind: dict[tuple[int, ...], list[int]] = {}
+        for i, ids in enumerate(drafted):
+            behind.setdefault(ids, []).append(i)
+        for ids, those in behind.items():
+            for i, drawn in zip(those, sampling.inverse_cdf(place.q(ids), us[those]).tolist(), strict=True):
+                drafted[i] = (*ids, drawn)
+    return drafted
+
+
 @torch.inference_mode()
 def repeated(place: Place, k: int, seeds: Iterable[int], decide: Decide = deciding.decide_exact) -> list[Outcome]:
     """The first round of every seed."""
-    drafts = []
-    for seed in seeds:
-        uniforms = Uniforms(seed, 1, k)
-        drafted: tuple[int, ...] = ()
-        for u in torch.from_numpy(uniforms.drafts(k)):
-            drafted += (int(sampling.inverse_cdf(place.q(drafted), u.unsqueeze(0))),)
-        drafts.append((drafted, torch.from_numpy(uniforms.slots)))
-    place.learn(drafted for drafted, _ in drafts)
-    outcomes = []
-    for drafted, slots in drafts:
-        decision = decide(*place.block(drafted), torch.tensor(drafted), slots)
-        outcomes.append(Outcome(drafted, int(decision.n_accepted), int(decision.last_id)))
-    return outcomes
+    uniforms = torch.stack([slots(seed, k) for seed in seeds])
+    drafted = drafts(place, uniforms)
+    place.learn(drafted)
+    known = {ids: (*place.block(ids), torch.tensor(ids)) for ids in set(drafted)}
+    decisions = (decide(*known[ids], us) for ids, us in zip(drafted, uniforms, strict=True))
+    return [
+        Outcome(ids, int(decision.n_accepted), int(decision.last_id))
+        for ids, decision in zip(drafted, decisions, strict=True)
+    ]
 
 
 def p_value(ids: Sequence[int], probs: Tensor) -> float:

@@ -39,7 +39,7 @@ def folders(shelf: Shelf, family: str) -> tuple[str, str]:
 @pytest.mark.parametrize("drafter", DRAFTERS)
 def test_c07_greedy_equality_for_every_k_and_rule(shelf: Shelf, family: str, drafter: str) -> None:
     target, draft = folders(shelf, family)
-    source = opened(target, draft, max_new_tokens=20)
+    source = opened(target, draft, max_new_tokens=20, inspect=False)
     reference = greedy(target, PROMPT, 20)
     verdicts: Counter[str] = Counter()
     for rule in RULES:
@@ -56,7 +56,7 @@ def rounds_of(source: Opened, settings: Settings, seeds: range) -> list[Round]:
     pair = source.pair
     ending = Ending(frozenset(), (), 100, pair.target.context)
     drafters = source.source._drafters(pair, 0)
-    run = Speculation(pair.target, drafters, pair.vocabulary, PROMPT, 0, ending)
+    run = Speculation(pair.target, drafters, pair.vocabulary, PROMPT, 0, ending, inspect=False)
     run.prefill(settings.drafter)
     made = []
     for seed in seeds:
@@ -73,7 +73,7 @@ def rounds_of(source: Opened, settings: Settings, seeds: range) -> list[Round]:
 def test_the_text_is_the_targets_own(shelf: Shelf, drafter: str, rule: str) -> None:
     target = shelf.random(2, layers=2, vocab=16, spread=0.3)
     settings = setting(2, 0.8, drafter=drafter, rule=rule)
-    made = rounds_of(opened(target, alone=True), settings, range(700))
+    made = rounds_of(opened(target, alone=True, inspect=False), settings, range(700))
     texts = [[token.id for token in round_.emitted] for round_ in made]
 
     def own(ids: list[int]) -> torch.Tensor:

@@ -14,8 +14,8 @@ from specviz.decoder.pair import read_pair
 from specviz.errors import SpecvizError
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, save_model
-from tests.decoder.running import Feeds, Opened, Played, opened, play, setting
-from tests.decoder.test_families import own_choice, own_greedy, prompt_of, prompts_are_ids  # noqa: F401
+from tests.decoder.running import Feeds, Opened, opened, play, setting
+from tests.decoder.test_families import assert_drafts_are_own, is_greedy, prompt_of, prompts_are_ids  # noqa: F401
 
 N = 24
 LAYERS: dict[str, Any] = {"drafter": "layers"}
@@ -28,28 +28,18 @@ def alone(shelf: Shelf, name: str, exit_layer: int | None = None) -> Opened:
     return opened(folder, alone=True, max_new_tokens=N, drafting=DrafterOptions(exit_layer=exit_layer))
 
 
-def assert_drafts_are_the_first_layers_own(source: Opened, prompt: list[int], run: Played) -> None:
-    target = source.pair.target
-    assert target.stack is not None
-    text = list(prompt)
-    for round_ in run.rounds:
-        ids = list(text)
-        for token in round_.drafted:
-            with target.stack.only_first(1):
-                assert token.id == own_choice(target.model, ids), f"round {round_.index}"
-            ids.append(token.id)
-        text += [token.id for token in round_.emitted]
-
-
 @pytest.mark.parametrize("name", [*PASSING, *OTHERS])
 def test_every_family_whose_layers_are_a_list(shelf: Shelf, name: str) -> None:
     source = alone(shelf, name, 1)
+    target = source.pair.target
+    assert target.stack is not None
     rejected = 0
     for k, length in ((2, 6), (4, 12)):
         prompt = prompt_of(length)
         run = play(source, " ".join(map(str, prompt)), setting(k, 0.0, **LAYERS))
-        assert run.ids == own_greedy(source.pair.target.model, prompt), f"K {k}"
-        assert_drafts_are_the_first_layers_own(source, prompt, run)
+        assert is_greedy(target.model, prompt, run.ids), f"K {k}"
+        with target.stack.only_first(1):
+            assert_drafts_are_own(target.model, prompt, run)
         rejected += sum(r.count("rejected") for r in run.rounds)
     assert rejected > 3
     assert (run.header.config["exit_layer"], run.header.config["drafters"]) == (1, ["ngram", "layers"])
@@ -62,7 +52,7 @@ def test_the_test_sees_a_past_that_is_not_put_back(shelf: Shelf, monkeypatch: py
         ids = play(source, " ".join(map(str, prompt_of(12))), setting(4, 0.0, **LAYERS)).ids
     except (RuntimeError, ValueError):
         return
-    assert ids != own_greedy(source.pair.target.model, prompt_of(12))
+    assert not is_greedy(source.pair.target.model, prompt_of(12), ids)
 
 
 def four_layers(shelf: Shelf, **options: Any) -> Opened:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from textual._styles_cache import StylesCache
 from textual.pilot import Pilot
 
 from specviz.config import RunRequest
@@ -179,4 +180,5 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     asyncio.run(pyfuncitem.obj(**arguments))
+    StylesCache.get_inner_outer.cache_clear()  # it holds on to all lines of the widgets of an app that has ended
     return True
