@@ -110,22 +110,22 @@ def test_json_has_every_key_of_the_contract_and_repeats(capfd: pytest.CaptureFix
 def test_prepared_prompts_differ_in_alpha(capfd: pytest.CaptureFixture[str]) -> None:
     from specviz.config import PREPARED_PROMPTS
 
+    run = "--max-new-tokens", "160", "--no-inspect", "--calibrate", "0"
     overlaps = {
-        name: run_json(capfd, "--prompt", text, "--max-new-tokens", "160")["alpha"]["mean_overlap"]
-        for name, text in PREPARED_PROMPTS
+        name: run_json(capfd, "--prompt", text, *run)["alpha"]["mean_overlap"] for name, text in PREPARED_PROMPTS
     }
     assert set(overlaps) == {"tale", "code", "verse"}
     assert max(overlaps.values()) - min(overlaps.values()) > 0.03
 
 
-def test_text_then_summary_in_a_pipe(specviz: Specviz) -> None:
-    done = specviz("run", "--max-new-tokens", "12", "--seed", "7")
+def test_text_then_summary_in_a_pipe(specviz: Specviz, capfd: pytest.CaptureFixture[str]) -> None:
+    run = "--max-new-tokens", "12", "--seed", "7"
+    done = specviz("run", *run)
     assert done.returncode == 0
     text, _, summary = done.stdout.decode().partition("\n\n")
     assert "\x1b" not in done.stdout.decode()
     assert "α tested" in summary and "tokens/round" in summary and "accepted/drafted" in summary
-    expected = json.loads(specviz("run", "--max-new-tokens", "12", "--seed", "7", "--json").stdout)["text"]
-    assert text == expected
+    assert text == run_json(capfd, *run)["text"]
 
 
 @pytest.mark.parametrize(
@@ -298,26 +298,37 @@ def test_a_signal_ends_the_run_and_keeps_the_trace(number: int, code: int, tmp_p
     assert json.loads(trace.read_text().splitlines()[-1])["reason"] == "user"
 
 
-def test_c81_a_strict_legacy_encoding_breaks_nothing(specviz: Specviz) -> None:
-    for args, code in (
-        (("--help",), 0),
-        (("--version",), 0),
-        (("run", "--help"), 0),
-        (("check",), 0),
-        (("run", "--max-new-tokens", "4"), 0),
-        (("run", "--k", "→"), 2),
-    ):
-        done = specviz(*args, PYTHONIOENCODING="cp1252:strict")
-        assert done.returncode == code, done.stderr
-        said = done.stdout + done.stderr
-        assert b"Traceback" not in said and b"\\u" not in said and b"Error" not in said
+IN_TURN = """
+import json, sys
+from specviz.cli import main
+codes = [main(args) for args in json.loads(sys.argv[1])]
+with open(sys.argv[2], "w") as file:
+    json.dump(codes, file)
+"""
 
 
-def test_c79_a_prompt_from_a_pipe(specviz: Specviz) -> None:
+def test_c81_a_strict_legacy_encoding_breaks_nothing(tmp_path: Path) -> None:
+    commands = [["--help"], ["--version"], ["run", "--help"], ["check"], ["run", "--max-new-tokens", "4"]]
+    refused = ["run", "--k", "→"]
+    done = subprocess.run(
+        [sys.executable, "-c", IN_TURN, json.dumps([*commands, refused]), str(tmp_path / "codes")],
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": "cp1252:strict"},
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "codes").read_text()) == [*[0] * len(commands), 2]
+    said = done.stdout + done.stderr
+    assert b"Traceback" not in said and b"\\u" not in said and b"Error" not in said
+    assert b"This pair can run." in said and b"alpha tested" in said and b"--k" in said
+
+
+def test_c79_a_prompt_from_a_pipe(specviz: Specviz, capfd: pytest.CaptureFixture[str]) -> None:
     done = specviz("run", "--prompt-file", "-", "--max-new-tokens", "4", "--json", stdin=b"Once upon a time")
     assert done.returncode == 0
-    typed = specviz("run", "--prompt", "Once upon a time", "--max-new-tokens", "4", "--json")
-    assert json.loads(done.stdout)["ids"] == json.loads(typed.stdout)["ids"]
+    typed = run_json(capfd, "--prompt", "Once upon a time", "--max-new-tokens", "4")
+    assert json.loads(done.stdout)["ids"] == typed["ids"]
     assert specviz("run", "--prompt-file", "-", stdin=b"\xff\xfe").returncode == 2
     refused = specviz(stdin=b"hi\n")
     assert refused.returncode == 2 and b"`specviz run`" in refused.stderr

@@ -36,26 +36,14 @@ class Parting:
 
 
 @torch.inference_mode()
-def scores_behind(model: Any, ids: Sequence[int]) -> torch.Tensor:
-    """Scores [V] behind ``ids``, in the model's own dtype, from one forward without a cache."""
-    return model(input_ids=torch.tensor([list(ids)]), use_cache=False).logits[0, -1]  # type: ignore[no-any-return]
-
-
-def own_text(model: Any, prompt: Sequence[int], n: int) -> list[int]:
-    """Plain greedy: one forward without a cache for each of ``n`` tokens."""
-    ids = list(prompt)
-    for _ in range(n):
-        ids.append(int(scores_behind(model, ids).argmax()))
-    return ids[len(prompt) :]
-
-
 def parting(model: Any, prompt: Sequence[int], ours: Sequence[int], dtype: torch.dtype) -> Parting | None:
-    """The first place where ``ours`` is not what ``model`` says by itself, None if there is none; scores of ``model``,
-    steps of ``dtype``."""
-    own = own_text(model, prompt, len(ours))
-    for place, (a, b) in enumerate(zip(ours, own, strict=True)):
+    """The first place where ``ours`` is not what ``model`` says by itself, None if there is none; scores of ``model``
+    from one forward of the whole text without a cache, steps of ``dtype``."""
+    logits = model(input_ids=torch.tensor([[*prompt, *ours[:-1]]]), use_cache=False).logits
+    behind = logits[0, len(prompt) - 1 :].double()
+    for place, (a, b) in enumerate(zip(ours, behind.argmax(-1).tolist(), strict=True)):
         if a != b:
-            scores = scores_behind(model, [*prompt, *own[:place]]).double()
+            scores = behind[place]
             best = max(abs(float(scores[a])), abs(float(scores[b])))
             step = torch.finfo(dtype).eps * 2.0 ** floor(log2(best))
             return Parting(place, a, b, float(scores[b] - scores[a]), step)

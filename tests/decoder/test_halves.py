@@ -21,7 +21,7 @@ SHAPES: list[dict[str, Any]] = [
 
 def pair_of(shelf: Shelf, shape: dict[str, Any], dtype: str) -> Opened:
     whole = {"context": 256, **shape}
-    return opened(shelf.random(**whole), shelf.noisy(noise=0.05, **whole), dtype=dtype, max_new_tokens=N)
+    return opened(shelf.random(**whole), shelf.noisy(noise=0.05, **whole), dtype=dtype, max_new_tokens=N, inspect=False)
 
 
 @pytest.mark.parametrize("shape", SHAPES[:2])

@@ -17,7 +17,7 @@ from specviz.events import Drafted, Emitted, Round, Settings
 from specviz.stats import RunStats
 from specviz.trace import dump, load_line
 from tests.decoder.models import Shelf, everywhere, text_of
-from tests.decoder.running import Played, opened, play, setting
+from tests.decoder.running import Opened, Played, opened, play, setting
 
 WAITS = {
     Tensor.tolist,
@@ -63,12 +63,18 @@ SETTINGS = {
 }
 
 
+@pytest.fixture(scope="module")
+def sources(shelf: Shelf) -> dict[bool, Opened]:
+    """One pair, inspected and not."""
+    shape: dict[str, Any] = {"seed": 2, "family": "llama", "layers": 2, "vocab": 24}
+    folders = shelf.random(**shape), shelf.noisy(noise=0.05, **shape)
+    return {inspect: opened(*folders, max_new_tokens=32, inspect=inspect) for inspect in (True, False)}
+
+
 @pytest.mark.parametrize("inspect", [True, False])
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
 @pytest.mark.parametrize("drafter", DRAFTERS)
-def test_a_round_waits_once(shelf: Shelf, drafter: str, settings: Settings, inspect: bool) -> None:
-    shape: dict[str, Any] = {"seed": 2, "family": "llama", "layers": 2, "vocab": 24}
-    source = opened(shelf.random(**shape), shelf.noisy(noise=0.05, **shape), max_new_tokens=40, inspect=inspect)
+def test_a_round_waits_once(sources: dict[bool, Opened], drafter: str, settings: Settings, inspect: bool) -> None:
     waits = Waits()
     asked = 0
 
@@ -79,7 +85,7 @@ def test_a_round_waits_once(shelf: Shelf, drafter: str, settings: Settings, insp
         return replace(settings, drafter=drafter)
 
     with waits:
-        run = play(source, PROMPT, ask, first=replace(settings, drafter=drafter))
+        run = play(sources[inspect], PROMPT, ask, first=replace(settings, drafter=drafter))
     assert waits.seen == {"cpu": len(run.rounds)}
     assert asked == len(run.rounds) > 5
 
