@@ -8,7 +8,6 @@ import pytest
 
 from specviz.cli import main
 from specviz.ui import themes
-from tests.test_imports import MODELS, running
 
 GOOD = (themes.shipped_folder() / "light.toml").read_text("utf-8")
 
@@ -97,7 +96,3 @@ def test_before_there_is_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert f"Your own go into {themes.user_folder()} (to be made):" in out
     assert "left out" not in out
-
-
-def test_it_loads_no_models() -> None:
-    assert running("themes").isdisjoint(MODELS)
