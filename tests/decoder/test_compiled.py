@@ -55,9 +55,10 @@ def changing(start: int, cut: dict[str, Any]) -> Callable[[], Settings]:
 
 @pytest.fixture(scope="module")
 def both(shelf: Shelf) -> Both:
-    """A model that drafts for itself, so that there is one graph to compile; unpacked, which takes half the C++."""
+    """A model that drafts for itself, so that there is one graph to compile; unpacked, which takes half the C++. The
+    compiler is taken to know the processor's instructions: finding out builds a library for each kind of them."""
     folder = shelf.random(1, spread=0.3)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, inductor_config.patch({"cpp.vec_isa_ok": True}):
         patch.setattr(compiled, "PACKED_BELOW", 0)
         fast = opened(folder, compile=True, max_new_tokens=24)
     assert all(model.compiled for model in fast.pair.models), fast.notices
