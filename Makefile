@@ -43,7 +43,7 @@ arrows: $(DEV)
 	$(BIN)/lint-imports --no-cache
 
 tests: $(DEV)
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 format: $(DEV)
 	$(BIN)/ruff check --fix .

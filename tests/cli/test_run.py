@@ -286,7 +286,12 @@ def test_a_recorded_file_is_not_overwritten_unasked(tmp_path: Path, capfd: pytes
 def test_a_signal_ends_the_run_and_keeps_the_trace(number: int, code: int, tmp_path: Path) -> None:
     trace = tmp_path / "t.jsonl"
     command = [sys.executable, "-m", "specviz", "run", "--max-new-tokens", "900", "--record", str(trace)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what runs in the background ignores it
+    )
     deadline = time.monotonic() + 60
     while not (trace.exists() and trace.read_bytes().count(b"\n") > 4):
         assert time.monotonic() < deadline and process.poll() is None
