@@ -549,7 +549,7 @@ async def test_a_tested_position_that_cannot_be_read_back_leaves_the_one_that_ca
         assert isinstance(page, LosslessScreen)
         at, rows = page.place, page.rows
         await hit(pilot, "p", "p", "p")
-        assert (page.place, page.rows) == (at, rows) and said(app) == []
+        assert (page.place, page.rows) == (at, rows)
         sentence = "round cannot be read back"
         assert sentence in drawn(page.query_one("#mass-title"))[0]
         await hit(pilot, "n")
