@@ -8,12 +8,10 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.drafted import REJECTED, VERDICTS, Rank, tokens_lost
+from specviz.drafted import REJECTED, VERDICTS, Rank
 from specviz.drafted_table import DraftedPart, DraftedTable
 from specviz.events import Round, Verdict
 from specviz.token_counts import TokenNumbers
-
-__all__ = ["Rank", "tokens_lost"]
 
 Drafts = DraftedPart | DraftedTable | Iterable[Round]
 T = TypeVar("T")

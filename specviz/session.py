@@ -149,7 +149,7 @@ class Session:
 
     def _play(self, run_id: int, request: RunRequest) -> None:
         events = self._source.run(request, lambda: self._settings, lambda: self._superseded(run_id))
-        ready, over, permitted = False, False, True
+        free = permitted = True  # before the rounds, and behind the last one, nothing needs a permit
         with contextlib.closing(events):  # type: ignore[type-var]
             while not self._superseded(run_id):
                 permitted = permitted or self._permitted(run_id)
@@ -162,12 +162,12 @@ class Session:
                     self._next_round_at = time.monotonic() + self._pace
                 halted = self._send(run_id, event)
                 if isinstance(event, Ready):
-                    ready, permitted = True, False
+                    free = permitted = False
                 elif isinstance(event, Round):
                     self._stepping = False
-                    permitted = over = event.stop is not None and not halted
+                    free = permitted = event.stop is not None and not halted
                 elif isinstance(event, Calibration):
-                    permitted = not ready or over or self._stepping
+                    permitted = free or self._stepping
                 elif isinstance(event, End):
                     return
 

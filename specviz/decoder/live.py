@@ -5,6 +5,7 @@ import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy
@@ -161,10 +162,11 @@ class LiveSource:
         with placed("Before round 1"):
             yield Progress("warm-up")
             run.prefill(request.settings.drafter)
-            at_once = have_long_steps(pair.models)
-            if not at_once:
+            calibrated = partial(self._calibrated, run, drafters[request.settings.drafter], stopped)
+            calibrates_later = have_long_steps(pair.models)
+            if not calibrates_later:
                 warm_up(pair.target, run.drafter, ids, request.settings.k)
-                yield from self._calibrated(run, drafters[request.settings.drafter], stopped)
+                yield from calibrated()
         yield Ready()
 
         def rehearse(now: Settings) -> None:
@@ -176,12 +178,8 @@ class LiveSource:
         rounds = run.rounds(settings, stopped)
         if not any(model.way_back.slow for model in pair.models):
             rounds = kept_warm(rounds, rehearse)
-        events: Iterator[Event] = rounds
-        if at_once:
-            drafter = drafters[request.settings.drafter]
-            events = behind_first(rounds, lambda: self._calibrated(run, drafter, stopped))
         last: Round | None = None
-        for event in events:
+        for event in behind_first(rounds, calibrated) if calibrates_later else rounds:
             if isinstance(event, Round):
                 last = event
             yield event

@@ -60,7 +60,7 @@ class Timeline:
     def add(self, event: Event) -> None:
         match event:
             case Calibration():
-                self._over_with_progress()
+                self._end_progress()
                 self.stats.add(event)
             case Progress():
                 self.progress = event
@@ -73,20 +73,20 @@ class Timeline:
                 self.stats.add(event)
             case Ready():
                 self.ready = True
-                self._over_with_progress()
+                self._end_progress()
             case Round():
                 self._add_round(event)
             case End():
-                self._over_with_progress()
+                self._end_progress()
                 self.end = event
                 self.stats.add(event)
                 if self.telling:
                     self.telling.finish()
             case Failed():
-                self._over_with_progress()
+                self._end_progress()
                 self.failed = event
 
-    def _over_with_progress(self) -> None:
+    def _end_progress(self) -> None:
         if not self._reading:
             self.progress = None
 

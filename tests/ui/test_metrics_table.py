@@ -3,8 +3,9 @@
 import pytest
 from rich.cells import cell_len
 
+from specviz.drafted import Rank
 from specviz.drafted_table import DraftedTable
-from specviz.drafted_tokens import Rank, drafted_rows, first_rows
+from specviz.drafted_tokens import drafted_rows, first_rows
 from specviz.ui.finding import NOWHERE, worst_overlap
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.widgets.metrics_table import (

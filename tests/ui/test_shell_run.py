@@ -2,7 +2,9 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from specviz.errors import SpecvizError
 from specviz.events import End, Event, Header, Notice, Progress, Round
 from specviz.ui.inbox import FULL, Inbox
 from specviz.ui.parts import FailurePanel, LoadingPanel
-from specviz.ui.screens.main import LEAST_HEIGHT, LEAST_WIDTH
+from specviz.ui.screens.main import LEAST_HEIGHT, LEAST_WIDTH, MainScreen
 from tests.ui.builders import make_header, make_round
 from tests.ui.conftest import Script, hit, make_app, mode, on_main, ready, sampled, until
 
@@ -27,27 +29,32 @@ def on_screen(app) -> str:  # type: ignore[no-untyped-def]
     return "\n".join(screen_lines(app))
 
 
+def counted_updates(screen: MainScreen) -> Iterator[int]:
+    """How often the screen was brought up to date from now on, each time that is asked."""
+    updated: list[None] = []
+    update = screen.update
+
+    def counted() -> None:
+        updated.append(None)
+        update()
+
+    screen.update = counted  # type: ignore[method-assign]
+    return (len(updated) for _ in count())
+
+
 async def test_a_flood_of_ten_thousand_rounds_arrives_whole_and_paints_seldom() -> None:
     template = [make_round(i, i, marks) for i, marks in enumerate(("✓✓✗·", "✓✓✓✓", "✗···"), start=1)]
     script = Script(n_rounds=10_000, make=lambda i, s: replace(template[i % 3], index=i, start=i))
     app = make_app(script, paused=False)
-    paints = 0
     async with app.run_test(size=SIZE) as pilot:
-        update = app.main.update
-
-        def counted() -> None:
-            nonlocal paints
-            paints += 1
-            update()
-
-        app.main.update = counted  # type: ignore[method-assign]
+        paints = counted_updates(app.main)
         begun = time.monotonic()
         await until(pilot, lambda: app.timeline.over and len(app.inbox) == 0)
         took = time.monotonic() - begun
         await pilot.pause()
         assert app.timeline.total == 10_000
         assert app.timeline.shown == 10_000
-        assert paints <= 9 * took + 4
+        assert next(paints) <= 9 * took + 4
         await hit(pilot, "g")
         assert app.timeline.shown == 1
 
@@ -71,21 +78,13 @@ async def test_a_setting_changed_during_a_flood_is_told_without_a_picture_of_eve
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.timeline.ready and app.transport.flooding)
         await pilot.pause()
-        updates = 0
-        update = app.main.update
-
-        def counted() -> None:
-            nonlocal updates
-            updates += 1
-            update()
-
-        app.main.update = counted  # type: ignore[method-assign]
+        updates = counted_updates(app.main)
         await hit(pilot, "minus", "right_square_bracket", "plus", "plus")
         await until(pilot, lambda: "K 4→5 next" in on_screen(app) and "T 1.00→1.10 next" in on_screen(app))
-        assert updates == 0
+        assert next(updates) == 0
         await hit(pilot, "space", "plus")
         await until(pilot, lambda: "K 4→6 next" in on_screen(app))
-        assert updates == 2
+        assert next(updates) == 2
         script.gate.set()
 
 

@@ -1,5 +1,6 @@
 """A bordered panel drawn from lines of styled pieces."""
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from rich.style import Style
@@ -26,9 +27,9 @@ class Drawn(Bordered, Kept):
         self._glyphs = glyphs(ascii)
         self.set_class(ascii, "-ascii")
 
+    @abstractmethod
     def lines(self, width: int, height: int) -> list[list[Part]]:
         """What stands in ``width`` x ``height`` cells."""
-        raise NotImplementedError
 
     def drawn(self, width: int, height: int) -> list[Strip]:
         """``lines`` in the styles of the theme, each exactly ``width`` cells."""

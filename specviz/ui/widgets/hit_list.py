@@ -11,7 +11,7 @@ from specviz.ui.finding import Hit
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs
 from specviz.ui.literal import in_ascii
 from specviz.ui.widgets.drawing import Part, fit
-from specviz.ui.widgets.line_list import Drawn, LineList
+from specviz.ui.widgets.line_list import DrawnLine, LineList
 from specviz.ui.widgets.numbers import prob
 
 _ROUND, _POSITION, _NUMBER = 6, 4, 6
@@ -60,10 +60,10 @@ class HitList(LineList):
     def clicked(self, index: int) -> None:
         self.post_message(self.Clicked(index))
 
-    def draw_head(self, width: int) -> Drawn:
+    def draw_head(self, width: int) -> DrawnLine:
         return [(self._head(width), self.painted("hits--head"))], Style.null()
 
-    def draw_row(self, index: int, width: int) -> Drawn:
+    def draw_row(self, index: int, width: int) -> DrawnLine:
         chosen = index == self.cursor_row
         parts = self._parts(self._hits[index], chosen, width)
         tint = self.painted("hits--chosen") if chosen else Style.null()

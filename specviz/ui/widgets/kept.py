@@ -1,5 +1,8 @@
 """Lines that are kept until something else is to be seen."""
 
+from abc import abstractmethod
+
+from textual.geometry import Size
 from textual.strip import Strip
 
 from specviz.ui.widgets.painted import Painted
@@ -12,11 +15,11 @@ class Kept(Painted):
     """
 
     _strips: list[Strip] | None = None
-    _drawn_size = (0, 0)
+    _drawn_size = Size(0, 0)
 
+    @abstractmethod
     def drawn(self, width: int, height: int) -> list[Strip]:
-        """What stands in ``width`` x ``height`` cells."""
-        raise NotImplementedError
+        """What stands in ``width`` x ``height`` cells; where that is scrolled, all of it."""
 
     def redraw(self) -> None:
         self._strips = None
@@ -27,7 +30,8 @@ class Kept(Painted):
         self._strips = None
 
     def render_line(self, y: int) -> Strip:
-        size = self.content_size.width, self.content_size.height
+        size = self.scrollable_content_region.size
         if self._strips is None or self._drawn_size != size:
             self._strips, self._drawn_size = self.drawn(*size), size
-        return self._strips[y] if y < len(self._strips) else Strip.blank(size[0], self.rich_style)
+        y += self.scroll_offset.y
+        return self._strips[y] if y < len(self._strips) else Strip.blank(size.width, self.rich_style)

@@ -1,5 +1,7 @@
 """A list of any length that is drawn line by line."""
 
+from abc import abstractmethod
+
 from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
@@ -9,7 +11,7 @@ from textual.strip import Strip
 from specviz.ui.widgets.painted import Painted
 from specviz.ui.widgets.strips import strip_of
 
-Drawn = tuple[list[tuple[str, Style]], Style]
+DrawnLine = tuple[list[tuple[str, Style]], Style]
 """The pieces of a line, and what they stand on."""
 
 
@@ -29,17 +31,17 @@ class LineList(Painted, ScrollView, can_focus=False):
     def __init__(self) -> None:
         super().__init__()
         self._chosen = 0
-        self._drawn: dict[int, Drawn] = {}
+        self._drawn: dict[int, DrawnLine] = {}
 
     @property
-    def row_count(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def row_count(self) -> int: ...
 
-    def draw_head(self, width: int) -> Drawn:
-        raise NotImplementedError
+    @abstractmethod
+    def draw_head(self, width: int) -> DrawnLine: ...
 
-    def draw_row(self, index: int, width: int) -> Drawn:
-        raise NotImplementedError
+    @abstractmethod
+    def draw_row(self, index: int, width: int) -> DrawnLine: ...
 
     def clicked(self, index: int) -> None:
         """A line was clicked."""
@@ -87,7 +89,7 @@ class LineList(Painted, ScrollView, can_focus=False):
         if offset and offset.y > 0 and 0 <= index < self.row_count:
             self.clicked(index)
 
-    def _draw(self, y: int) -> Drawn:
+    def _draw(self, y: int) -> DrawnLine:
         width, index = self.scrollable_content_region.width, y - 1 + self.scroll_offset.y
         if y == 0:
             return self.draw_head(width)

@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from specviz.drafted import Rank
 from specviz.drafted_tokens import (
     DraftedRow,
     Drafts,
     First,
-    Rank,
     RejectedId,
     dearest,
     first_ids,

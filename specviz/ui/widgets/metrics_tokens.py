@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from specviz.ui.glyphs import SIGNS, glyphs
 from specviz.ui.literal import in_ascii
-from specviz.ui.widgets.line_list import Drawn, LineList
+from specviz.ui.widgets.line_list import DrawnLine, LineList
 from specviz.ui.widgets.metrics_layout import Line
 from specviz.ui.widgets.metrics_page import Choice, ChoiceBar
 from specviz.ui.widgets.metrics_scope import Scope
@@ -79,10 +79,10 @@ class TokenTable(LineList, can_focus=True):
         """Where the line under the cursor leads."""
         return self._listing.place(self.cursor_row) if self._listing and self.row_count else None
 
-    def draw_head(self, width: int) -> Drawn:
+    def draw_head(self, width: int) -> DrawnLine:
         return self._styled(self._listing.head if self._listing else []), Style.null()
 
-    def draw_row(self, index: int, width: int) -> Drawn:
+    def draw_row(self, index: int, width: int) -> DrawnLine:
         line = self._listing.line(index) if self._listing else []
         if index != self.cursor_row:
             return self._styled(line), Style.null()

@@ -11,6 +11,7 @@ from specviz.stats import LiveRates, PositionRate
 from specviz.ui.glyphs import Glyphs, glyphs, panel_css
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.drawing import Part, bar, fit
+from specviz.ui.widgets.kept import Kept
 from specviz.ui.widgets.numbers import prob
 from specviz.ui.widgets.strips import strip_of
 
@@ -56,7 +57,7 @@ def _counts(part: int, whole: int) -> str:
     return f"{part}/{whole}"
 
 
-class PositionsPanel(Bordered, ScrollView, can_focus=False):
+class PositionsPanel(Bordered, Kept, ScrollView, can_focus=False):
     """A row a draft position, as many as the largest K seen."""
 
     ALLOW_SELECT = False
@@ -76,7 +77,6 @@ class PositionsPanel(Bordered, ScrollView, can_focus=False):
         self._glyphs = glyphs(ascii)
         self._rates: LiveRates | None = None
         self._depth = 0
-        self._strips: tuple[int, list[Strip]] | None = None
         self.set_class(ascii, "-ascii")
         self.entitle("acceptance by position")
 
@@ -88,22 +88,9 @@ class PositionsPanel(Bordered, ScrollView, can_focus=False):
         if depth != self._depth:
             self._depth = depth
             self.virtual_size = Size(0, depth + 1)
-        self._strips = None
-        self.refresh()
+        self.redraw()
 
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._strips = None
-
-    def render_line(self, y: int) -> Strip:
-        width = self.scrollable_content_region.width
-        if self._strips is None or self._strips[0] != width:
-            self._strips = width, self._draw(width)
-        strips = self._strips[1]
-        y += self.scroll_offset.y
-        return strips[y] if y < len(strips) else Strip.blank(width, self.rich_style)
-
-    def _draw(self, width: int) -> list[Strip]:
+    def drawn(self, width: int, height: int) -> list[Strip]:
         base = self.rich_style
         if self._rates is None or not self._depth:
             return [strip_of([("no draft tested yet", self._style("head"))], width, base)]

@@ -1,5 +1,6 @@
 """A chart over rounds as a widget: when it draws, how it is sampled, what it says when it cannot."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -77,24 +78,24 @@ class RoundsPlot(Drawn):
             return Layer(style, self._glyphs.point, grid.marks(self._upto(values), starts, columns))
         return Layer(style, "braille", grid.blobs(self._upto(values), starts, columns), fine=True)
 
+    @abstractmethod
     def _title(self, rates: LiveRates) -> tuple[str, int]:
         """The numbers, and the first round they count."""
-        raise NotImplementedError
 
-    def _key(self) -> list[Part]:
-        raise NotImplementedError
+    @abstractmethod
+    def _key(self) -> list[Part]: ...
 
-    def _label_width(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _label_width(self) -> int: ...
 
-    def _drawable(self) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def _drawable(self) -> bool: ...
 
-    def _small(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _small(self) -> str: ...
 
-    def _chart(self, columns: int, rows: int) -> list[list[Part]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _chart(self, columns: int, rows: int) -> list[list[Part]]: ...
 
 
 def any_defined(values: Sequence[float | None]) -> bool:
