@@ -26,10 +26,10 @@ from typing import Any
 
 from turns import shown, taken
 
-from specviz.config import PairOptions, RunOptions
+from specviz.core.events import Settings
+from specviz.core.options import PairOptions, RunOptions
 from specviz.decoder.devices import numbers
 from specviz.decoder.live import LiveSource
-from specviz.events import Settings
 
 PROMPT = "The first ten prime numbers are 2, 3, 5,"
 BARE = """
@@ -49,9 +49,9 @@ from pathlib import Path
 def kilobytes(file, name):
     lines = Path("/proc/self", file).read_text().splitlines()
     return int(next(line for line in lines if line.startswith(name + ":")).split()[1])
-from specviz.config import PairOptions, RunOptions
+from specviz.core.options import PairOptions, RunOptions
 from specviz.decoder.live import LiveSource
-from specviz.events import Settings
+from specviz.core.events import Settings
 before = kilobytes("status", "VmRSS")
 source = LiveSource(RunOptions(PairOptions(*sys.argv[1:3], device="cpu", dtype=sys.argv[3]), Settings()))
 source.open(lambda _: None)

@@ -16,9 +16,9 @@ import time
 
 from turns import shown, taken
 
-from specviz.config import PREPARED_PROMPTS, PairOptions, RunOptions
+from specviz.core.events import Notice, Settings
+from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions
 from specviz.decoder.live import LiveSource
-from specviz.events import Notice, Settings
 
 TALE = PREPARED_PROMPTS[0][1]
 

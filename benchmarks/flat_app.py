@@ -26,8 +26,8 @@ from typing import Any
 
 from specviz import bundled
 from specviz.cli.app import COLLECT, SWITCH_INTERVAL
-from specviz.config import RunRequest
-from specviz.events import Event, Ready, Settings
+from specviz.core.events import Event, Ready, Settings
+from specviz.core.options import RunRequest
 from specviz.recorder import Recorder
 from specviz.trace import read
 from specviz.ui.app import SpecvizApp

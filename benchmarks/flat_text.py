@@ -17,10 +17,10 @@ from statistics import median
 from types import FrameType
 from typing import Any, NamedTuple
 
-from specviz.config import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
+from specviz.core.events import Header, Round, Settings
+from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
 from specviz.decoder.baseline import bare_ms
 from specviz.decoder.live import LiveSource
-from specviz.events import Header, Round, Settings
 
 K = 4
 WITHIN = 50

@@ -26,15 +26,15 @@ import torch
 import transformers
 
 from benchmarks.random_pairs import NOISY, SHAPES, Made, make
-from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.core.events import Round, Settings
+from specviz.core.options import PairOptions, RunOptions, RunRequest
+from specviz.core.units import bytes_in_words
 from specviz.decoder.baseline import assisted, bare_ms, played
 from specviz.decoder.compiling import compile_models
 from specviz.decoder.devices import DTYPES
 from specviz.decoder.live import LiveSource, Pair
 from specviz.decoder.loading import quiet_libraries
 from specviz.decoder.models import CausalModel
-from specviz.events import Round, Settings
-from specviz.sizes import bytes_in_words
 
 PROMPT = " ".join(f"w{i}" for i in range(100, 164))
 SYNC = "called a synchronizing CUDA operation"

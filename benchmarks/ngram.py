@@ -11,10 +11,10 @@ import torch
 from transformers import AutoTokenizer
 
 from specviz import bundled
+from specviz.core.events import Settings
 from specviz.decoder.corpus import corpora_folder, open_corpus
 from specviz.decoder.drafters.ngram import NgramDrafter
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import Settings
 
 VOCAB = 4096
 K = 4

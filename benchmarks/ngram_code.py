@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from specviz.bench_plan import Contender, Plan
 from specviz.bench_report import Sample, Spread, report, sample
-from specviz.config import BUNDLED_TARGET, DrafterOptions, PairOptions, RunOptions
+from specviz.core.events import Round, Settings
+from specviz.core.options import BUNDLED_TARGET, DrafterOptions, PairOptions, RunOptions
+from specviz.core.safe_text import clip, visible
 from specviz.decoder.bench import Bench, Measured
-from specviz.events import Round, Settings
-from specviz.tokens import clip, visible
 
 CODE = '''class Counter:
     """Counts words of a text."""

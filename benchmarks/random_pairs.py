@@ -25,7 +25,7 @@ from transformers import (
     Qwen2Config,
 )
 
-from specviz.config import Role
+from specviz.core.options import Role
 from specviz.decoder.files import Problem
 from specviz.decoder.models import CausalModel
 from specviz.decoder.pair import PairFacts

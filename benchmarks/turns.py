@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 
+from specviz.core.events import Settings
 from specviz.decoder.baseline import assisted, bare_ms, played
 from specviz.decoder.live import LiveSource
-from specviz.events import Settings
 
 
 @dataclass

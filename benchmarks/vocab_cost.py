@@ -18,12 +18,12 @@ from typing import Any
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
+from specviz.core.events import Round, Settings
 from specviz.decoder.drafters.model import ModelDrafter
 from specviz.decoder.ending import Ending
 from specviz.decoder.models import CausalModel
 from specviz.decoder.speculative import Speculation
 from specviz.decoder.vocabulary import Vocabulary
-from specviz.events import Round, Settings
 
 V = 151_936
 SHAPES: dict[str, dict[str, int]] = {

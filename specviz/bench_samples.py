@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from specviz.bench_plan import Configuration, Contender, Plan, Task
-from specviz.events import Calibration, Round
+from specviz.core.events import Calibration, Round
 from specviz.tally import Tally, tally
 
 

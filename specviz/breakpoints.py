@@ -26,8 +26,8 @@ from specviz.conditions import (
     TokenSeen,
     sentence,
 )
-from specviz.errors import SpecvizError
-from specviz.events import Event, Header, Round
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Event, Header, Round
 from specviz.rounds import Rounds
 from specviz.text_search import TextSeen, compiled, quoted
 

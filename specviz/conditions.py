@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
+from specviz.core.events import Drafted, Emitted, Round, Settings
 from specviz.estimates import agreement
-from specviz.events import Drafted, Emitted, Round, Settings
 from specviz.tally import accept_chance
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from specviz.core.events import Round
 from specviz.estimates import Interval, wilson
-from specviz.events import Round
 from specviz.rates import Rates, mean_share
 from specviz.tally import tally
 from specviz.totals import Part, TallyTable

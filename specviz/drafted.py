@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.events import Drafted, Round, Verdict
+from specviz.core.events import Drafted, Round, Verdict
 from specviz.tally import named_chance
 
 DRAFTED_DTYPE = np.dtype(

@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from specviz.core.events import Round
 from specviz.drafted import BINS, COUNTS, DRAFTED_DTYPE, Count, Rank, Rows, counted, ranked, row_of, tokens_lost
-from specviz.events import Round
 from specviz.leading import Leading
 from specviz.token_counts import TokenCounts, TokenNumbers
 

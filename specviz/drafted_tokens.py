@@ -8,9 +8,9 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from specviz.core.events import Round, Verdict
 from specviz.drafted import REJECTED, VERDICTS, Rank
 from specviz.drafted_table import DraftedPart, DraftedTable
-from specviz.events import Round, Verdict
 from specviz.token_counts import TokenNumbers
 
 Drafts = DraftedPart | DraftedTable | Iterable[Round]

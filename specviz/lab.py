@@ -9,10 +9,10 @@ from typing import Literal, overload
 import numpy as np
 
 from specviz import theory
+from specviz.core.events import Drafted, Round, Settings
 from specviz.drafted import REJECTED
 from specviz.drafted_table import DraftedPart, DraftedTable
 from specviz.estimates import Interval, batch_means_error
-from specviz.events import Drafted, Round, Settings
 from specviz.rates import LiveRates, expected_lengths
 from specviz.tally import Tallies, tallied
 from specviz.theory_table import EDGE, Row, in_words, row

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from specviz import rules
-from specviz.events import Drafted, Top
+from specviz.core.events import Drafted, Top
 
 TOP = 10
 """Entries of a full list of a trace; a shorter one holds every id with a probability."""

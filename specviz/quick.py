@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Optional, Union, get_args, get_origi
 import msgspec
 from msgspec import Meta
 
-from specviz.events import Candidate, Drafted, Emitted, Raw, Round, Settings, Timing, Top
+from specviz.core.events import Candidate, Drafted, Emitted, Raw, Round, Settings, Timing, Top
 from specviz.schema import MAX_LIST, BadField, free_part, hex_bytes, limits
 
 _NO_DETAIL: Mapping[str, Any] = {}

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specviz import theory
+from specviz.core.events import Calibration, Settings
 from specviz.estimates import Interval, agreement, block_means_error, contradicts, interval, wilson
-from specviz.events import Calibration, Settings
 from specviz.tally import chance_name
 from specviz.totals import Counts, Part
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from specviz.errors import SpecvizError
-from specviz.events import End, Event, Failed, Header, Round, StopReason
+from specviz.core.errors import SpecvizError
+from specviz.core.events import End, Event, Failed, Header, Round, StopReason
+from specviz.core.safe_text import visible
 from specviz.rounds import RoundLines
 from specviz.stats import RunStats
-from specviz.tokens import visible
 from specviz.trace import dump
 
 IN_MEMORY = 2**26

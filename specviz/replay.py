@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from specviz import bundled
-from specviz.config import RunRequest
-from specviz.events import Calibration, End, Event, Header, Notice, Progress, Ready, Round, Settings
+from specviz.core.events import Calibration, End, Event, Header, Notice, Progress, Ready, Round, Settings
+from specviz.core.options import RunRequest
+from specviz.core.safe_text import visible
+from specviz.core.source import Emit
 from specviz.rounds import RoundLines
-from specviz.source import Emit
-from specviz.tokens import visible
 from specviz.trace import Placed, Trace, read, records
 
 AT_ONCE = 2**24

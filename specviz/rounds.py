@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, overload
 
-from specviz.errors import SpecvizError
-from specviz.events import Round
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Round
+from specviz.core.safe_text import visible
 from specviz.schema import BadLine
-from specviz.tokens import visible
 from specviz.trace import load_line
 
 KEPT = 256

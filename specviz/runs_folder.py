@@ -8,8 +8,8 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
-from specviz.errors import SpecvizError
-from specviz.tokens import visible
+from specviz.core.errors import SpecvizError
+from specviz.core.safe_text import visible
 
 KEPT = 20
 _NAME = re.compile(r"run-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\.jsonl")

@@ -13,8 +13,8 @@ from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache
 from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from specviz.config import MAX_SEED, MAX_TEMPERATURE
-from specviz.events import Candidate
+from specviz.core.events import Candidate
+from specviz.core.options import MAX_SEED, MAX_TEMPERATURE
 
 T = TypeVar("T")
 Read = Callable[[Any], Any]

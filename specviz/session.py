@@ -6,10 +6,10 @@ import time
 import traceback
 from collections.abc import Callable
 
-from specviz.config import RunRequest
-from specviz.errors import SpecvizError
-from specviz.events import Calibration, End, Event, Failed, Ready, Round, Settings
-from specviz.source import Source
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Calibration, End, Event, Failed, Ready, Round, Settings
+from specviz.core.options import RunRequest
+from specviz.core.source import Source
 
 Deliver = Callable[[int, Event], None]
 Halts = Callable[[Event], bool]

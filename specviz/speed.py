@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from specviz import theory
-from specviz.config import MAX_K
+from specviz.core.options import MAX_K
 from specviz.stats import RunStats
 
 

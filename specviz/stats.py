@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.events import Calibration, End, Event, Header, Round, Settings, Token
+from specviz.core.events import Calibration, End, Event, Header, Round, Settings, Token
 from specviz.medians import MovingMedians
 from specviz.rates import TIMES, LiveRates, PositionRate, Rates, measure, with_medians
 from specviz.series import Series, SeriesFold

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from specviz.events import End, Header, Settings, Token
+from specviz.core.events import End, Header, Settings, Token
+from specviz.core.safe_text import emitted_text
 from specviz.rates import Rates
-from specviz.tokens import emitted_text
 
 
 class Span(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.events import Drafted, Round
+from specviz.core.events import Drafted, Round
 
 
 class Tally(NamedTuple):

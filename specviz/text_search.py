@@ -14,8 +14,8 @@ from time import thread_time
 from typing import Any
 
 from specviz.conditions import Sight, rows_of
-from specviz.events import Round
-from specviz.tokens import clip, visible
+from specviz.core.events import Round
+from specviz.core.safe_text import clip, visible
 
 WINDOW = 256
 """Characters of the text before a round in which a match that ends in the round may begin."""

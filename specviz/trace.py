@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from specviz.collecting import nothing_collected
-from specviz.errors import SpecvizError
-from specviz.events import Calibration, End, Event, Header, Origin, Round
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Calibration, End, Event, Header, Origin, Round
+from specviz.core.gc_paused import nothing_collected
+from specviz.core.safe_text import visible
 from specviz.quick import quick_round
 from specviz.schema import BadLine, check_entry, from_json, quote, to_json
 from specviz.tally import inconsistency
-from specviz.tokens import visible
 
 SCHEMA = "specviz-trace"
 VERSION = 1

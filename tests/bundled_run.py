@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from specviz.config import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
-from specviz.events import Round, Settings
+from specviz.core.events import Round, Settings
+from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
 from specviz.recorder import Recorder
 
 ROUNDS = 200

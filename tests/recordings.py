@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from specviz.events import (
+from specviz.core.events import (
     Calibration,
     Candidate,
     Drafted,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from specviz.events import (
+from specviz.core.events import (
     Calibration,
     Drafted,
     Emitted,

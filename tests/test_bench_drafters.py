@@ -10,7 +10,7 @@ from specviz.bench_report import Sample, Spread, report, sample
 from specviz.bench_samples import position_rates
 from specviz.bench_summary import summarise_bench
 from specviz.cli.bench_table import calibrated, drafter_rows, drafter_titles, measured_rows, notes, speedup_rows
-from specviz.events import Calibration
+from specviz.core.events import Calibration
 from specviz.tally import tally
 from tests.rounds import make_round
 from tests.test_bench_report import ASSUMED, rounds, seen, timing

@@ -12,7 +12,7 @@ from specviz.bench_plan import CALIBRATION, DRAFT, TARGET, Configuration, Plan, 
 from specviz.bench_reasons import Assumed, Costs, Factor, Seen, factors, why
 from specviz.bench_report import BenchReport, Measurement, Sample, Spread, report, sample, spread
 from specviz.bench_summary import summarise_bench
-from specviz.events import Calibration, Round, Timing
+from specviz.core.events import Calibration, Round, Timing
 from tests.rounds import make_round
 
 TWO = Configuration("speculative", 2)

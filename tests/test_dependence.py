@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from specviz.core.events import Round, Settings
 from specviz.dependence import Dependence, Share, dependence
 from specviz.estimates import wilson
-from specviz.events import Round, Settings
 from specviz.trace import read
 from tests.recordings import SMALL, folded
 from tests.rounds import BASE, accepting, fold, make_round

@@ -57,8 +57,8 @@ PLAIN = [name for name in modules("specviz") if name not in {*UI, *DECODER, *CLI
 def test_modules_are_found() -> None:
     assert {"specviz.ui.app"} <= set(UI)
     assert {"specviz.decoder.live"} <= set(DECODER)
-    assert {"specviz.events", "specviz.stats", "specviz.theory", "specviz.rules", "specviz.trace"} <= set(PLAIN)
-    assert {"specviz.tokens", "specviz.session", "specviz.recorder", "specviz.replay"} <= set(PLAIN)
+    assert {"specviz.core.events", "specviz.stats", "specviz.theory", "specviz.rules", "specviz.trace"} <= set(PLAIN)
+    assert {"specviz.core.safe_text", "specviz.session", "specviz.recorder", "specviz.replay"} <= set(PLAIN)
 
 
 def test_the_plain_part_loads_neither_models_nor_screen() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz import theory
-from specviz.events import Event, Settings
+from specviz.core.events import Event, Settings
 from specviz.lab import NAMES, STOPS, Choice, LabPoint, Name, begin, cost, lab_point, share, speed_curve, token_curve
 from specviz.lab import written as written_of
 from specviz.stats import RunStats

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz import rules
-from specviz.events import Candidate, Drafted, Top
+from specviz.core.events import Candidate, Drafted, Top
 from specviz.lossless import TOY_P, Share, condensed, shares, total, toy_shares
 from tests.test_rules import Probs
 from tests.ui.builders import make_drafted

@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from specviz import rules
+from specviz.core.events import Top
 from specviz.dependence import dependence
 from specviz.drafted_tokens import drafted_rows, overlap_histogram, rejected_ids
-from specviz.events import Top
 from specviz.peer_rates import peer_rates
 from specviz.recorder import Recorder
 from specviz.speed import speed_view

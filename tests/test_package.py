@@ -16,7 +16,7 @@ import pytest
 
 import specviz
 from specviz import bundled
-from specviz.errors import SpecvizError
+from specviz.core.errors import SpecvizError
 
 ROOT = Path(__file__).parent.parent
 

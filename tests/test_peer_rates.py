@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from specviz.events import Settings
+from specviz.core.events import Settings
 from specviz.peer_rates import PeerRate, peer_rates
 from specviz.theory import expected_tokens
 from specviz.trace import read

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from specviz.errors import SpecvizError
-from specviz.events import Event, Failed, Header, Notice, Progress, Ready
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Event, Failed, Header, Notice, Progress, Ready
 from specviz.recorder import Recorder
 from specviz.runs_folder import KEPT, new_run_path, recorded_runs, runs_folder
 from specviz.stats import RunStats

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from specviz import bundled
-from specviz.config import RunRequest
-from specviz.errors import SpecvizError
-from specviz.events import Calibration, End, Event, Notice, Ready, Round, Settings
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Calibration, End, Event, Notice, Ready, Round, Settings
+from specviz.core.options import RunRequest
+from specviz.core.source import Source
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource, read_trace
-from specviz.source import Source
 from specviz.trace import dump
 from tests.recordings import header, round_, run
 

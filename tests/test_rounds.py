@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from specviz import recorder, replay, rounds
-from specviz.config import RunRequest
-from specviz.errors import SpecvizError
-from specviz.events import End, Event, Header, Notice, Progress, Ready, Round, Settings
+from specviz.core.errors import SpecvizError
+from specviz.core.events import End, Event, Header, Notice, Progress, Ready, Round, Settings
+from specviz.core.options import RunRequest
 from specviz.quick import quick_round
 from specviz.recorder import Recorder, Unrecorded
 from specviz.replay import TraceSource, last_index

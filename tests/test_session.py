@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from specviz.config import RunRequest
-from specviz.errors import SpecvizError
-from specviz.events import (
+from specviz.core.errors import SpecvizError
+from specviz.core.events import (
     Calibration,
     Emitted,
     End,
@@ -25,8 +24,9 @@ from specviz.events import (
     Settings,
     Timing,
 )
+from specviz.core.options import RunRequest
+from specviz.core.source import Emit
 from specviz.session import Session, never
-from specviz.source import Emit
 
 PATIENCE = 10.0
 REQUEST = RunRequest("once", 0, Settings())

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from specviz import theory
-from specviz.events import Calibration, Round, Timing
+from specviz.core.events import Calibration, Round, Timing
 from specviz.speed import speed_view
 from specviz.trace import read
 from tests.recordings import SMALL, folded

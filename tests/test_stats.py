@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from specviz import theory
-from specviz.events import Calibration, Notice, Settings, Timing
+from specviz.core.events import Calibration, Notice, Settings, Timing
 from specviz.stats import Rates, RunStats, inconsistency
 from tests.rounds import BASE, TIMING, accepting, emitted, fold, make_round, segmented
 

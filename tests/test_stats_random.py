@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.events import Calibration, Round, Settings, Timing
+from specviz.core.events import Calibration, Round, Settings, Timing
 from specviz.stats import Rates
 from tests.rounds import BASE, accepting, fold, make_round
 

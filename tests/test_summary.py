@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from specviz import theory
-from specviz.events import End
+from specviz.core.events import End
 from specviz.stats import RunStats
 from tests.rounds import emitted, header, make_round, segmented
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from specviz.core.events import Settings
 from specviz.estimates import block_starts
-from specviz.events import Settings
 from specviz.series import Prefix, SeriesFold
 from specviz.stats import RunStats
 from specviz.tally import Tally, tally

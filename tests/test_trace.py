@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.errors import SpecvizError
-from specviz.events import Calibration, Candidate, End, Event, Failed, Header, Notice, Progress, Ready, Round
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Calibration, Candidate, End, Event, Failed, Header, Notice, Progress, Ready, Round
 from specviz.quick import quick_round
 from specviz.schema import BadLine, from_json
 from specviz.trace import CutLine, bared, dump, load_line, read

@@ -3,7 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from specviz.errors import SpecvizError
+from specviz.core.errors import SpecvizError
 
 PREFIX = "bundled:"
 MODELS = ("bundled:draft", "bundled:target")

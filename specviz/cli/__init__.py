@@ -14,10 +14,10 @@ from specviz.cli import maths
 from specviz.cli.bench import BENCH_OPTIONS
 from specviz.cli.console import forgiving_streams, plain_words, say, unicode_screen
 from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Real, Whole, options, run_options
-from specviz.config import RunRequest
-from specviz.errors import SpecvizError
-from specviz.events import Settings
-from specviz.tokens import safe_terminal_text
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Settings
+from specviz.core.options import RunRequest
+from specviz.core.safe_text import safe_terminal_text
 
 EPILOG = (
     "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file that cannot be used; "

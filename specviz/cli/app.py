@@ -10,13 +10,13 @@ from typing import NoReturn, TextIO
 
 from specviz.cli.console import say, show
 from specviz.cli.live import COLLECT, DeferredSource
-from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunRequest
-from specviz.errors import SpecvizError
+from specviz.core.errors import SpecvizError
+from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunRequest
+from specviz.core.safe_text import safe_terminal_text
+from specviz.core.source import Source
 from specviz.recorder import Recorder, Unrecorded
 from specviz.replay import TraceSource
 from specviz.runs_folder import new_run_path
-from specviz.source import Source
-from specviz.tokens import safe_terminal_text
 from specviz.ui.options import LAST_ROUND, AppOptions, Recording
 
 SWITCH_INTERVAL = 1e-4

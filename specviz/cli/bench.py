@@ -19,9 +19,9 @@ from specviz.cli.bench_baseline import ENGINES, measure_baseline, print_baseline
 from specviz.cli.console import colours, say, show
 from specviz.cli.live import locator
 from specviz.cli.parameters import RUN_OPTIONS, Whole
-from specviz.config import DRAFTERS, MAX_COUNT, MAX_K, RunOptions
-from specviz.events import Event, Notice, Progress
-from specviz.tokens import safe_terminal_text
+from specviz.core.events import Event, Notice, Progress
+from specviz.core.options import DRAFTERS, MAX_COUNT, MAX_K, RunOptions
+from specviz.core.safe_text import safe_terminal_text
 
 if TYPE_CHECKING:
     from specviz.bench_report import Sample

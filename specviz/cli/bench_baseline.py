@@ -9,8 +9,8 @@ from specviz.bench_baseline import BaselineRow
 from specviz.bench_duels import Duel, Fought
 from specviz.bench_report import Spread
 from specviz.cli.bench_table import DASH, print_table, stacked
-from specviz.config import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
-from specviz.sizes import bytes_in_words
+from specviz.core.options import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
+from specviz.core.units import bytes_in_words
 
 if TYPE_CHECKING:
     from specviz.decoder.bench import Bench

@@ -12,8 +12,8 @@ from rich.text import Text
 from specviz.bench_plan import MODEL
 from specviz.bench_report import BenchReport, Measurement, Prediction, Row, Spread
 from specviz.cli.console import colours, plain_words, speaks_unicode
+from specviz.core.safe_text import safe_terminal_text
 from specviz.tally import chance_name
-from specviz.tokens import safe_terminal_text
 
 DASH = "–"
 PLAIN_BOX = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)

@@ -7,7 +7,7 @@ from specviz.bench_best import BestK, Choice
 from specviz.bench_report import BenchReport
 from specviz.bench_samples import RoundCost
 from specviz.cli.bench_table import DASH, named, print_table, stacked
-from specviz.sizes import bytes_in_words
+from specviz.core.units import bytes_in_words
 from specviz.theory_table import EDGE, in_words
 
 BEST = ("best K", "measured", "by measured cost", "by the model", "at α", "at c")

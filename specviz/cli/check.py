@@ -10,9 +10,9 @@ from rich.text import Text
 
 from specviz.cli.console import colours, plain_words, show, speaks_unicode
 from specviz.cli.live import locator
-from specviz.config import Role, RunOptions
-from specviz.errors import SpecvizError
-from specviz.tokens import safe_terminal_text
+from specviz.core.errors import SpecvizError
+from specviz.core.options import Role, RunOptions
+from specviz.core.safe_text import safe_terminal_text
 
 if TYPE_CHECKING:
     from specviz.decoder.findings import Finding

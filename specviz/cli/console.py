@@ -7,7 +7,7 @@ from typing import TextIO
 
 import click
 
-from specviz.events import Emitted, Origin
+from specviz.core.events import Emitted, Origin
 
 MARKS: dict[Origin, tuple[str, str]] = {
     "accepted": ("", ""),

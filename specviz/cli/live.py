@@ -5,9 +5,9 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from specviz.config import PairOptions, RunOptions, RunRequest
-from specviz.events import Event, Progress, Settings
-from specviz.source import Emit, Source
+from specviz.core.events import Event, Progress, Settings
+from specviz.core.options import PairOptions, RunOptions, RunRequest
+from specviz.core.source import Emit, Source
 
 if TYPE_CHECKING:
     from specviz.decoder.hub import Locator

@@ -9,7 +9,7 @@ from specviz.cli.console import unicode_screen
 from specviz.cli.distributions import MOST_IDS, Distribution
 from specviz.cli.lists import NumberList
 from specviz.cli.parameters import Real, Whole
-from specviz.config import MAX_COUNT, MAX_K, MAX_SEED
+from specviz.core.options import MAX_COUNT, MAX_K, MAX_SEED
 
 MOST_K = 1000
 """Of `theory`, where K costs nothing but a row of P(N = i)."""

@@ -11,7 +11,8 @@ import click
 
 from specviz.breakpoints import Breakpoint, parse_breakpoint
 from specviz.cli.console import say
-from specviz.config import (
+from specviz.core.events import Settings
+from specviz.core.options import (
     BUNDLED_DRAFT,
     BUNDLED_TARGET,
     DRAFTERS,
@@ -26,7 +27,6 @@ from specviz.config import (
     PairOptions,
     RunOptions,
 )
-from specviz.events import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from specviz.cli.console import colours, marked, say, show, speaks_unicode
 from specviz.cli.live import DeferredSource
-from specviz.config import RunOptions, RunRequest
-from specviz.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round, Stage
+from specviz.core.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round, Stage
+from specviz.core.options import RunOptions, RunRequest
+from specviz.core.safe_text import TextDecoder, safe_terminal_text
+from specviz.core.units import bytes_in_words
 from specviz.rates import Rates
 from specviz.recorder import Recorder
 from specviz.session import failure
-from specviz.sizes import bytes_in_words
 from specviz.stats import RunStats
-from specviz.tokens import TextDecoder, safe_terminal_text
 from specviz.ui.transfer import Transfer
 
 LINE_EVERY_S = 10.0

@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from specviz.cli.console import plain_words, say, show, speaks_unicode
+from specviz.core.safe_text import safe_terminal_text
 from specviz.rates import Rates
 from specviz.replay import shown_name, trace_path
 from specviz.stats import RunStats
-from specviz.tokens import safe_terminal_text
 from specviz.trace import Trace, records
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specviz.cli.console import show
-from specviz.tokens import safe_terminal_text
+from specviz.core.safe_text import safe_terminal_text
 
 if TYPE_CHECKING:
     from specviz.ui.theme_files import BadTheme, ThemeFile

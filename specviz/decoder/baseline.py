@@ -11,15 +11,15 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from specviz.bench_duels import Duel, Fought, Pace
-from specviz.config import RunRequest
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Header, Round, Settings
+from specviz.core.options import RunRequest
 from specviz.decoder.compiled import CompiledForward
 from specviz.decoder.families import CROP
 from specviz.decoder.live import LiveSource, Pair
 from specviz.decoder.memory import peak
 from specviz.decoder.models import CausalModel
 from specviz.decoder.sampling import is_greedy
-from specviz.errors import SpecvizError
-from specviz.events import Header, Round, Settings
 
 Clock = Callable[[], float]
 Played = tuple[tuple[int, ...], tuple[Round, ...], "Text"]

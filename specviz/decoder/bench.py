@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from specviz.bench_plan import Configuration, Contender, Task
-from specviz.config import MAX_SEED, RunOptions, RunRequest
+from specviz.core.events import Calibration, Event, Round, Settings
+from specviz.core.options import MAX_SEED, RunOptions, RunRequest
 from specviz.decoder.baseline import bare_ms, has_bare
 from specviz.decoder.drafters import Drafter, Proposal
 from specviz.decoder.drafters.layers import LayersDrafter
@@ -18,7 +19,6 @@ from specviz.decoder.prompts import read_prompt
 from specviz.decoder.readiness import calibrate
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import Calibration, Event, Round, Settings
 
 WARM_UP_TOKENS = 16
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from specviz.events import Event
-from specviz.source import Emit
+from specviz.core.events import Event
+from specviz.core.source import Emit
 
 Result = TypeVar("Result")
 PATIENCE_S = 5.0

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
+from specviz.core.events import Settings
 from specviz.decoder.clock import Laps
 from specviz.decoder.deciding import RULES, Decision, residual
 from specviz.decoder.drafters import Proposal
@@ -15,7 +16,6 @@ from specviz.decoder.recording import Found
 from specviz.decoder.sampling import home, process, processed, upload
 from specviz.decoder.uniforms import Uniforms
 from specviz.decoder.vocabulary import Vocabulary
-from specviz.events import Settings
 
 
 @dataclass(frozen=True, slots=True)

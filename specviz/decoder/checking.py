@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from specviz.config import DrafterOptions, PairOptions, Role, RunOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.options import DrafterOptions, PairOptions, Role, RunOptions
+from specviz.core.units import bytes_in_words
 from specviz.decoder.compiling import what_is_missing, why_not_of
 from specviz.decoder.devices import Placement, placements, quantisation
 from specviz.decoder.exits import Exit, plan_exit
@@ -13,8 +15,6 @@ from specviz.decoder.pair import judge
 from specviz.decoder.places import Place
 from specviz.decoder.prompts import has_template, no_template, read_prompt
 from specviz.decoder.reading import ModelFacts, read_files, read_model
-from specviz.errors import SpecvizError
-from specviz.sizes import bytes_in_words
 
 
 def look_over(options: RunOptions, places: Mapping[Role, Place]) -> list[Finding]:

@@ -11,14 +11,14 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from specviz.core.events import Notice, Progress
+from specviz.core.source import Emit
+from specviz.core.units import bytes_in_words
 from specviz.decoder.compiled import CompiledForward
 from specviz.decoder.devices import quantisation
 from specviz.decoder.families import CROP, way_back
 from specviz.decoder.models import CausalModel
 from specviz.decoder.static_cache import PlacedCache
-from specviz.events import Notice, Progress
-from specviz.sizes import bytes_in_words
-from specviz.source import Emit
 
 TRIAL = 12, 5, 1, 2
 """So many ids are fed one after another to compare the compiled forward with the model itself."""

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
-from specviz.config import MAX_NGRAM
-from specviz.errors import SpecvizError
-from specviz.events import Notice, Progress
-from specviz.source import Emit
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Notice, Progress
+from specviz.core.options import MAX_NGRAM
+from specviz.core.source import Emit
 
 Ids = NDArray[np.uint32]
 VERSION = 1

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import torch
 
-from specviz.config import PairOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.options import PairOptions
 from specviz.decoder.reading import ModelFiles
-from specviz.errors import SpecvizError
 
 SMALL = 300_000_000
 """Parameters up to which a model on a CPU runs in float32, whatever its checkpoint holds."""

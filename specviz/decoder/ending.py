@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specviz.events import StopReason
+from specviz.core.events import StopReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from specviz.core.errors import SpecvizError
 from specviz.decoder.layers import shares, skeleton, stack_of
 from specviz.decoder.reading import ModelFacts
-from specviz.errors import SpecvizError
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from specviz.config import Role
-from specviz.errors import SpecvizError
+from specviz.core.errors import SpecvizError
+from specviz.core.options import Role
 
 Status = Literal["pass", "note", "refuse"]
 

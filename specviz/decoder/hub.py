@@ -16,15 +16,15 @@ from typing import TypeVar
 from huggingface_hub import HfApi, constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import RevisionNotFoundError
 
-from specviz.config import PairOptions, Role
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Progress, Stage
+from specviz.core.options import PairOptions, Role
+from specviz.core.source import Emit
+from specviz.core.units import bytes_in_words
 from specviz.decoder.files import ADAPTER, CONFIG, Problem, describing, scan, why_no_model
 from specviz.decoder.hub_errors import Asked, answered, closed_by, in_a_sentence
 from specviz.decoder.places import Closed, Place, Repository, hub_id, on_this_machine
 from specviz.decoder.transfer import download, resume
-from specviz.errors import SpecvizError
-from specviz.events import Progress, Stage
-from specviz.sizes import bytes_in_words
-from specviz.source import Emit
 
 Answer = TypeVar("Answer")
 

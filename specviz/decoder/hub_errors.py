@@ -13,7 +13,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from specviz.config import Role
+from specviz.core.options import Role
 from specviz.decoder.places import Closed
 from specviz.decoder.transfer import Stuck, of_the_network
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from specviz.core.events import Top
 from specviz.decoder.deciding import Decision, residual
 from specviz.decoder.vocabulary import Vocabulary
-from specviz.events import Top
 
 TOP = 10
 TIES = 22

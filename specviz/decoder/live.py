@@ -15,7 +15,10 @@ import transformers
 from transformers import PreTrainedModel
 
 from specviz import __version__
-from specviz.config import RunOptions, RunRequest
+from specviz.core.errors import SpecvizError
+from specviz.core.events import End, Event, Header, Notice, Progress, Prompt, Ready, Round, Settings
+from specviz.core.options import RunOptions, RunRequest
+from specviz.core.source import Emit
 from specviz.decoder.beside import Beside
 from specviz.decoder.compiling import compile_models
 from specviz.decoder.corpus import Corpus, open_corpus
@@ -37,9 +40,6 @@ from specviz.decoder.readiness import behind_first, calibrate, have_long_steps, 
 from specviz.decoder.reading import ModelFacts
 from specviz.decoder.speculative import Speculation, placed
 from specviz.decoder.vocabulary import Vocabulary
-from specviz.errors import SpecvizError
-from specviz.events import End, Event, Header, Notice, Progress, Prompt, Ready, Round, Settings
-from specviz.source import Emit
 
 
 @dataclass(frozen=True, slots=True)

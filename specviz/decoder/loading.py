@@ -13,16 +13,16 @@ import transformers
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import is_accelerate_available
 
-from specviz.config import PairOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Progress, Stage
+from specviz.core.options import PairOptions
+from specviz.core.source import Emit
+from specviz.core.units import bytes_in_words
 from specviz.decoder.devices import Placement, placements, quantisation, weight_bytes
 from specviz.decoder.families import why_refused
 from specviz.decoder.hub import fetch, refuse_without_room
 from specviz.decoder.mapping import mapped_singly
 from specviz.decoder.reading import ModelFiles
-from specviz.errors import SpecvizError
-from specviz.events import Progress, Stage
-from specviz.sizes import bytes_in_words
-from specviz.source import Emit
 
 
 def quiet_libraries() -> None:

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 from transformers import Cache, PreTrainedModel
 
+from specviz.core.errors import SpecvizError
 from specviz.decoder.caches import Past
 from specviz.decoder.compiled import CompiledForward
 from specviz.decoder.families import edge_of_positions, way_back
 from specviz.decoder.layers import stack_of
 from specviz.decoder.sampling import NonFiniteScores, shifted, upload
 from specviz.decoder.static_cache import Placed
-from specviz.errors import SpecvizError
 
 UNLIMITED = 2**31
 

@@ -6,8 +6,10 @@ Without a draft model the same is said of the target alone.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from specviz.collecting import nothing_collected
-from specviz.config import PairOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.gc_paused import nothing_collected
+from specviz.core.options import PairOptions
+from specviz.core.units import bytes_in_words
 from specviz.decoder.families import WayBack, no_way_back, slow_path, way_back, why_refused
 from specviz.decoder.files import Problem
 from specviz.decoder.findings import Finding
@@ -15,8 +17,6 @@ from specviz.decoder.hub import Locator, Places
 from specviz.decoder.models import UNLIMITED
 from specviz.decoder.reading import ModelFacts, ModelFiles, read_files, read_model
 from specviz.decoder.vocabulary import Comparison, Vocabulary, compare, token_bytes
-from specviz.errors import SpecvizError
-from specviz.sizes import bytes_in_words
 
 NO_END = "the target names no end of text: runs end at --max-new-tokens"
 

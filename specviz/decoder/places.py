@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specviz import bundled
-from specviz.config import Role
+from specviz.core.errors import SpecvizError
+from specviz.core.options import Role
 from specviz.decoder.files import CONFIG, Problem, has_weights, is_gguf, scan, why_no_model
-from specviz.errors import SpecvizError
 
 HUB_PREFIX = "hub:"
 HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from specviz.core.errors import SpecvizError
 from specviz.decoder.files import Problem
 from specviz.decoder.reading import ModelFacts
-from specviz.errors import SpecvizError
 
 
 @dataclass(frozen=True, slots=True)

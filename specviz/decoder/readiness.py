@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from specviz.core.events import Calibration, Event, Round, Settings
 from specviz.decoder.drafters import Drafter
 from specviz.decoder.drafters.model import step_ms
 from specviz.decoder.models import CausalModel
-from specviz.events import Calibration, Event, Round, Settings
 
 RESTED = 0.02
 """Seconds without a model call behind which the next ones are slower for it."""

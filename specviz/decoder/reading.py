@@ -12,7 +12,8 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
 )
 
-from specviz.config import PairOptions, Role
+from specviz.core.errors import SpecvizError
+from specviz.core.options import PairOptions, Role
 from specviz.decoder.families import no_way_back, why_refused
 from specviz.decoder.files import (
     CONFIG,
@@ -27,7 +28,6 @@ from specviz.decoder.files import (
 )
 from specviz.decoder.models import UNLIMITED
 from specviz.decoder.places import Place
-from specviz.errors import SpecvizError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
+from specviz.core.events import Drafted, Emitted, Origin, Raw, Top, Verdict
 from specviz.decoder.inspection import top_list
 from specviz.decoder.vocabulary import Vocabulary
-from specviz.events import Drafted, Emitted, Origin, Raw, Top, Verdict
 
 Row = Callable[[str, int], Tensor]
 """(name, row) -> the whole distribution [V] of a top list."""

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from specviz.config import GREEDY_AT_OR_BELOW
-from specviz.errors import SpecvizError
-from specviz.events import Settings
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Settings
+from specviz.core.options import GREEDY_AT_OR_BELOW
 
 HEAD = 1024
 """So many of the largest probabilities are sorted before all are."""

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 
+from specviz.core.errors import SpecvizError
+from specviz.core.events import PlainReason, Round, Settings, StopReason, Timing
 from specviz.decoder.blocks import decide
 from specviz.decoder.clock import Laps
 from specviz.decoder.drafters import Drafter
@@ -18,8 +20,6 @@ from specviz.decoder.models import CausalModel
 from specviz.decoder.sampling import NonFiniteScores
 from specviz.decoder.uniforms import Uniforms
 from specviz.decoder.vocabulary import Vocabulary
-from specviz.errors import SpecvizError
-from specviz.events import PlainReason, Round, Settings, StopReason, Timing
 
 
 class Speculation:

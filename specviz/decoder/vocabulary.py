@@ -9,7 +9,7 @@ from functools import cache
 from itertools import zip_longest
 from typing import Any
 
-from specviz.events import Candidate, Token, Top
+from specviz.core.events import Candidate, Token, Top
 
 BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 PLACEHOLDER = re.compile(

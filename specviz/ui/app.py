@@ -13,10 +13,10 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from specviz.breakpoints import Watch
-from specviz.events import Event
+from specviz.core.events import Event
+from specviz.core.source import Source
 from specviz.rounds import Rounds
 from specviz.session import Session
-from specviz.source import Source
 from specviz.ui.commands import KeyCommands
 from specviz.ui.farewell import farewell
 from specviz.ui.inbox import Inbox

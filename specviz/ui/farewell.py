@@ -4,8 +4,8 @@ import shlex
 import traceback
 from pathlib import Path
 
+from specviz.core.safe_text import safe_terminal_text
 from specviz.stats import RunStats
-from specviz.tokens import safe_terminal_text
 from specviz.ui.literal import literal
 from specviz.ui.status import number, rate
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from specviz.breakpoints import Breakpoint, condition, names_condition, parse_breakpoint
 from specviz.conditions import rows_of
+from specviz.core.events import Drafted, Emitted, Round
+from specviz.core.safe_text import visible
 from specviz.drafted_tokens import Drafts, rejected_beside, worst_tested
-from specviz.events import Drafted, Emitted, Round
-from specviz.tokens import visible
 from specviz.ui.widgets.numbers import short, told_apart
 from specviz.ui.widgets.sentences import default_row, drawn, greedy
 

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from specviz.errors import SpecvizError
-from specviz.events import End, Event, Failed, Header, Notice
+from specviz.core.errors import SpecvizError
+from specviz.core.events import End, Event, Failed, Header, Notice
 from specviz.rounds import RoundLines
 from specviz.ui.options import Recording
 

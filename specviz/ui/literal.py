@@ -1,6 +1,6 @@
 """Sentences of other people's making (exceptions, paths, model names) as text a screen can show."""
 
-from specviz.tokens import safe_terminal_text, width
+from specviz.core.safe_text import safe_terminal_text, width
 
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
 SYMBOLS = str.maketrans(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from specviz.breakpoints import Breakpoint
-from specviz.config import RunRequest
-from specviz.events import Event
+from specviz.core.events import Event
+from specviz.core.options import RunRequest
 from specviz.rounds import RoundLines
 
 LAST_ROUND = sys.maxsize

@@ -9,8 +9,8 @@ from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Static
 
-from specviz.events import Progress, Stage
-from specviz.sizes import bytes_in_words
+from specviz.core.events import Progress, Stage
+from specviz.core.units import bytes_in_words
 from specviz.ui.keys import Hint
 from specviz.ui.literal import in_ascii, literal, literal_lines
 from specviz.ui.status import STAGES, Field, spaced

@@ -7,9 +7,9 @@ all of them, the tests one by one, the last token. What a later phase shows is n
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from specviz.config import GREEDY_AT_OR_BELOW
-from specviz.events import Drafted, Round
-from specviz.tokens import clip, visible
+from specviz.core.events import Drafted, Round
+from specviz.core.options import GREEDY_AT_OR_BELOW
+from specviz.core.safe_text import clip, visible
 from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.widgets.copied import copied
 from specviz.ui.widgets.numbers import counted, milliseconds, precise, prob, short

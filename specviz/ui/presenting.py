@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from specviz.events import Drafted, End, Round
+from specviz.core.events import Drafted, End, Round
+from specviz.core.safe_text import clip, width
 from specviz.rates import LiveRates
-from specviz.tokens import clip, width
 from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.keys import Key
 from specviz.ui.literal import literal

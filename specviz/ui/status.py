@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
-from specviz.events import End, Progress, Settings, Stage
+from specviz.core.events import End, Progress, Settings, Stage
+from specviz.core.safe_text import clip, width
 from specviz.stats import LiveRates
-from specviz.tokens import clip, width
 from specviz.ui.literal import literal
 from specviz.ui.widgets.numbers import plus_minus, prob, times
 from specviz.ui.widgets.sentences import ENDS

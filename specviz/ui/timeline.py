@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
 from specviz.drafted_table import DraftedTable
-from specviz.errors import SpecvizError
-from specviz.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
 from specviz.rounds import Rounds
 from specviz.stats import LiveRates, RunStats, Series
 from specviz.ui.phases import Reveal, focus, phases, stage

@@ -4,8 +4,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from specviz.events import Progress
-from specviz.sizes import bytes_in_words, seconds_in_words
+from specviz.core.events import Progress
+from specviz.core.units import bytes_in_words, seconds_in_words
 
 WINDOW_S = 8.0
 """The rate is that of the last seconds: long enough to be steady, short enough to follow the network."""

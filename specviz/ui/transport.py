@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Literal
 
 from specviz.breakpoints import Watch
-from specviz.config import MAX_K, RunRequest
-from specviz.events import Event, Failed, Round, Settings
+from specviz.core.events import Event, Failed, Round, Settings
+from specviz.core.options import MAX_K, RunRequest
 from specviz.session import Session
 from specviz.ui.options import AUTO_PACE
 from specviz.ui.timeline import MAX_TEMPERATURE, Timeline, warmer

@@ -21,9 +21,9 @@ from specviz.cli import main
 from specviz.cli.bench import BENCH_OPTIONS, Contenders, Wholes, read_prompts, with_prompts
 from specviz.cli.bench_table import factor_rows, heading, measured_rows, speedup_rows, stacked
 from specviz.cli.parameters import RUN_OPTIONS
-from specviz.config import PairOptions, RunOptions
+from specviz.core.events import Settings
+from specviz.core.options import PairOptions, RunOptions
 from specviz.decoder.bench import Bench, Measured
-from specviz.events import Settings
 from tests.decoder.models import Shelf, text_of, words
 from tests.test_bench_report import PLAN, one_repeat
 

@@ -6,7 +6,7 @@ import pytest
 
 from specviz.cli import app, main
 from specviz.cli.live import DeferredSource
-from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions
+from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions
 from specviz.ui.options import AppOptions
 from tests.cli.test_run import run_json
 from tests.decoder.models import Shelf, everywhere, text_of

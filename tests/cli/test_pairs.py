@@ -17,10 +17,10 @@ from transformers import BertConfig, T5Config, WhisperConfig
 
 from specviz.cli import main
 from specviz.cli.run import Loading
-from specviz.config import PairOptions, RunOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Progress, Settings
+from specviz.core.options import PairOptions, RunOptions
 from specviz.decoder.live import LiveSource
-from specviz.errors import SpecvizError
-from specviz.events import Progress, Settings
 from tests.cli.conftest import Specviz
 from tests.decoder.fake_hub import FakeHub, Model, standing_in, taken_for_the_real_one
 from tests.decoder.models import Shelf

@@ -17,8 +17,8 @@ from transformers import GPT2LMHeadModel
 
 from specviz.cli import main
 from specviz.cli.run import Printer
-from specviz.config import MAX_COUNT, MAX_K, MAX_SEED, MAX_TEMPERATURE
-from specviz.events import Progress
+from specviz.core.events import Progress
+from specviz.core.options import MAX_COUNT, MAX_K, MAX_SEED, MAX_TEMPERATURE
 from tests.cli.conftest import Specviz
 from tests.decoder import models
 from tests.decoder.models import Shelf
@@ -108,7 +108,7 @@ def test_json_has_every_key_of_the_contract_and_repeats(capfd: pytest.CaptureFix
 
 
 def test_prepared_prompts_differ_in_alpha(capfd: pytest.CaptureFixture[str]) -> None:
-    from specviz.config import PREPARED_PROMPTS
+    from specviz.core.options import PREPARED_PROMPTS
 
     run = "--max-new-tokens", "160", "--no-inspect", "--calibrate", "0"
     overlaps = {

@@ -16,10 +16,10 @@ import torch
 from scipy.stats import chi2
 from torch import Tensor
 
+from specviz.core.events import Settings
 from specviz.decoder import deciding, sampling
 from specviz.decoder.models import CausalModel
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import Settings
 
 Decide = Callable[..., deciding.Decision]
 

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM
 
-from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.core.events import Calibration, Emitted, End, Event, Header, Notice, Progress, Ready, Round, Settings
+from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.decoder.live import LiveSource, Pair
 from specviz.decoder.models import CausalModel
-from specviz.events import Calibration, Emitted, End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.stats import RunStats
 
 

@@ -10,9 +10,9 @@ from itertools import product
 
 import pytest
 
-from specviz.config import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
+from specviz.core.events import Round, Settings
+from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
 from specviz.decoder.live import LiveSource
-from specviz.events import Round, Settings
 
 OPENINGS = ("", "It was late. ", "Then he said: ", "One day ", "In the end ")
 """Before a prepared prompt: many short texts are quicker than few long ones."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from specviz.bench_duels import Duel
-from specviz.config import BUNDLED_DRAFT, BUNDLED_TARGET
+from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET
 from specviz.decoder.baseline import assisted, bare_ms, fight, has_bare, played
 from specviz.decoder.memory import peak
 from tests.decoder.family_models import FAMILIES, random_of

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from specviz.bench_plan import CALIBRATION, DRAFT, TARGET, Configuration, Contender, Plan, Task
-from specviz.config import DrafterOptions, PairOptions, RunOptions, RunRequest
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Calibration, Round, Settings
+from specviz.core.options import DrafterOptions, PairOptions, RunOptions, RunRequest
 from specviz.decoder import readiness
 from specviz.decoder.bench import Bench, Measured
-from specviz.errors import SpecvizError
-from specviz.events import Calibration, Round, Settings
 from tests.decoder.models import Shelf, text_of
 from tests.decoder.running import check_round, opened, play, setting
 

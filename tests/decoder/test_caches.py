@@ -6,10 +6,10 @@ import pytest
 import torch
 from transformers import DynamicCache, MistralConfig, StaticCache
 
-from specviz.config import RunRequest
+from specviz.core.events import Ready, Round, Settings
+from specviz.core.options import RunRequest
 from specviz.decoder.caches import roll_back
 from specviz.decoder.models import CausalModel
-from specviz.events import Ready, Round, Settings
 from tests.decoder.models import Shelf, one_hot, text_of
 from tests.decoder.running import Feeds, Opened, fresh_scores, opened, play, setting
 

@@ -13,12 +13,12 @@ from torch._dynamo.utils import counters
 from torch._inductor import config as inductor_config
 from torch._inductor import cpp_builder
 
+from specviz.core.events import Progress, Settings
 from specviz.decoder import compiled, compiling, static_cache
 from specviz.decoder.baseline import bare_ms, played
 from specviz.decoder.compiled import fingerprint, settings
 from specviz.decoder.compiling import compile_models, what_is_missing, why_not
 from specviz.decoder.models import CausalModel
-from specviz.events import Progress, Settings
 from tests.decoder.family_models import FAMILIES, VOCAB, random_of
 from tests.decoder.models import Shelf, random, text_of
 from tests.decoder.running import Opened, fresh_scores, opened, play, setting

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.config import DrafterOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Event, Notice, Progress
+from specviz.core.options import DrafterOptions
 from specviz.decoder import corpus
 from specviz.decoder.corpus import Corpus, corpora_folder, open_corpus, suffix_order
-from specviz.errors import SpecvizError
-from specviz.events import Event, Notice, Progress
 from tests.decoder.models import Shelf, one_hot, text_of
 from tests.decoder.running import Opened, opened, play, setting
 

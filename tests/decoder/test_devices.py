@@ -11,13 +11,13 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from specviz.config import PairOptions, RunOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Settings
+from specviz.core.options import PairOptions, RunOptions
 from specviz.decoder import devices, loading, packing
 from specviz.decoder.devices import Placement, choose_device, choose_dtype, placements, share_out
 from specviz.decoder.live import LiveSource
 from specviz.decoder.reading import ModelFiles
-from specviz.errors import SpecvizError
-from specviz.events import Settings
 from tests.decoder.elsewhere import CPU, ONE, OTHER, Elsewhere, move
 from tests.decoder.models import Shelf, random, save_model
 from tests.decoder.running import Opened, opened, play, setting

@@ -6,12 +6,12 @@ from itertools import cycle, permutations
 import pytest
 import torch
 
-from specviz.config import DRAFTERS, RULES, RunRequest
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Round, Settings
+from specviz.core.options import DRAFTERS, RULES, RunRequest
 from specviz.decoder.ending import Ending
 from specviz.decoder.sampling import process
 from specviz.decoder.speculative import Speculation
-from specviz.errors import SpecvizError
-from specviz.events import Round, Settings
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, noisy, save_model, text_of
 from tests.decoder.repeating import p_value

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from specviz.config import DrafterOptions, PairOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.options import DrafterOptions, PairOptions
 from specviz.decoder import caches
 from specviz.decoder.exits import plan_exit
 from specviz.decoder.layers import stack_of
 from specviz.decoder.pair import read_pair
-from specviz.errors import SpecvizError
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, save_model
 from tests.decoder.running import Feeds, Opened, opened, play, setting

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from specviz.errors import SpecvizError
-from specviz.events import Round, Settings
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Round, Settings
 from specviz.stats import RunStats
 from tests.decoder.models import Shelf, everywhere, one_hot, text_of
 from tests.decoder.running import Feeds, greedy, opened, play, setting

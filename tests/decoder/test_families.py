@@ -15,12 +15,12 @@ import torch
 import transformers
 from transformers import PreTrainedModel
 
-from specviz.config import PairOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.options import PairOptions
 from specviz.decoder import caches, live, models
 from specviz.decoder.families import REREAD, way_back, why_refused
 from specviz.decoder.pair import read_pair, refuse_unless_forced
 from specviz.decoder.prompts import Read
-from specviz.errors import SpecvizError
 from tests.decoder.family_models import FAMILIES, VOCAB, WINDOW, Family, random_of
 from tests.decoder.models import Shelf, noisy, save_model, save_tokenizer, words
 from tests.decoder.running import Feeds, Opened, Played, opened, play, setting

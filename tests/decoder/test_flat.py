@@ -6,8 +6,8 @@ from types import FrameType
 import pytest
 import torch
 
-from specviz.config import RunRequest
-from specviz.events import Round
+from specviz.core.events import Round
+from specviz.core.options import RunRequest
 from tests.decoder.models import Shelf, text_of
 from tests.decoder.running import opened, setting
 

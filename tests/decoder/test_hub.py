@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from specviz.config import PairOptions, RunOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Event, Notice, Progress, Settings
+from specviz.core.options import PairOptions, RunOptions
 from specviz.decoder import hub as hub_module
 from specviz.decoder import transfer
 from specviz.decoder.hub import Locator, Places, fetch
 from specviz.decoder.live import LiveSource
 from specviz.decoder.pair import read_pair
-from specviz.errors import SpecvizError
-from specviz.events import Event, Notice, Progress, Settings
 from tests.decoder.fake_hub import COMMIT, FakeHub, Model, standing_in
 from tests.decoder.models import Shelf
 

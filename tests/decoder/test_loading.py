@@ -7,10 +7,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from specviz.config import PairOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Progress
+from specviz.core.options import PairOptions
 from specviz.decoder.devices import choose_device
-from specviz.errors import SpecvizError
-from specviz.events import Progress
 from tests.decoder.models import Shelf, everywhere, random, save_model, scripted
 from tests.decoder.running import greedy, opened, play, setting
 

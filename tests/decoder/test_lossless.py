@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
+from specviz.core.events import Settings
 from specviz.decoder import deciding
-from specviz.events import Settings
 from tests.decoder.models import Shelf
 from tests.decoder.repeating import Behind, agreement_z, first_p_value, p_values, repeated
 from tests.decoder.running import opened, setting

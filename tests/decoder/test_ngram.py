@@ -9,11 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.config import DrafterOptions
+from specviz.core.events import Round
+from specviz.core.options import DrafterOptions
 from specviz.decoder.deciding import decide_equality, decide_exact
 from specviz.decoder.drafters.ngram import NgramDrafter, TextSoFar
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import Round
 from tests.decoder.models import Shelf, everywhere, one_hot, text_of
 from tests.decoder.repeating import Known, first_p_value, repeated
 from tests.decoder.running import Opened, Played, greedy, opened, play, setting

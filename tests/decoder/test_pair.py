@@ -19,9 +19,9 @@ from transformers import (
     WhisperConfig,
 )
 
-from specviz.config import PairOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.options import PairOptions
 from specviz.decoder.pair import PairFacts, read_pair, refuse_unless_forced
-from specviz.errors import SpecvizError
 from tests.decoder.models import Shelf, one_hot, random, save_model, save_tokenizer, save_wrapped, scripted, words
 from tests.decoder.running import Feeds, opened, play, setting
 

@@ -7,11 +7,11 @@ from tokenizers import Tokenizer, decoders, pre_tokenizers, processors
 from tokenizers.models import WordLevel
 from transformers import PreTrainedTokenizerFast
 
-from specviz.config import PairOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.options import PairOptions
 from specviz.decoder.hub import Locator
 from specviz.decoder.prompts import Read, read_prompt
 from specviz.decoder.reading import ModelFacts, read_files, read_model
-from specviz.errors import SpecvizError
 from tests.decoder.models import Shelf, random, save_model, text_of, words
 from tests.decoder.running import Feeds, opened, play, setting
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from specviz.config import RunRequest
+from specviz.core.events import Calibration, Event, Header, Progress, Ready, Round, Settings
+from specviz.core.options import RunRequest
 from specviz.decoder import readiness
 from specviz.decoder.drafters.model import ModelDrafter
-from specviz.events import Calibration, Event, Header, Progress, Ready, Round, Settings
 from tests.decoder.models import Shelf, text_of
 from tests.decoder.running import Opened, opened, play, setting
 

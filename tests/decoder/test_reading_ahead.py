@@ -9,7 +9,10 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from specviz.config import PairOptions, RunOptions
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Event, Progress, Settings
+from specviz.core.options import PairOptions, RunOptions
+from specviz.core.source import Emit
 from specviz.decoder import live, loading
 from specviz.decoder.beside import Beside, Dropped
 from specviz.decoder.devices import Placement
@@ -18,9 +21,6 @@ from specviz.decoder.loading import load_weights
 from specviz.decoder.memory import peak
 from specviz.decoder.pair import read_pair, with_tokenizers
 from specviz.decoder.reading import ModelFiles, read_files
-from specviz.errors import SpecvizError
-from specviz.events import Event, Progress, Settings
-from specviz.source import Emit
 from tests.decoder.models import Shelf, random, save_model, save_tokenizer, words
 from tests.decoder.running import opened, play, setting
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.core.events import Calibration, End, Event, Round, Settings, Timing
+from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.decoder import readiness
 from specviz.decoder.live import LiveSource
 from specviz.decoder.speculative import Speculation
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import Calibration, End, Event, Round, Settings, Timing
 from specviz.session import Session
 from tests.decoder.models import Shelf
 from tests.decoder.running import Played, opened, play, setting

@@ -15,9 +15,9 @@ from tokenizers.trainers import BpeTrainer, WordPieceTrainer
 from transformers import PreTrainedTokenizerFast
 
 from specviz import bundled
+from specviz.core.safe_text import emitted_text
 from specviz.decoder.inspection import TIES, TOP, top_list
 from specviz.decoder.vocabulary import Vocabulary, compare, token_bytes
-from specviz.tokens import emitted_text
 
 TEXT = (
     "Hello world again, hello old world. The  quick brown fox über 12 naïve cafés; 你好世界 and 🦊🦊 again and again.\n"

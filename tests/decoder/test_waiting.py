@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from specviz.config import DRAFTERS, RULES, RunRequest
+from specviz.core.events import Drafted, Emitted, Round, Settings
+from specviz.core.options import DRAFTERS, RULES, RunRequest
 from specviz.decoder.deciding import RULES as DECIDE
 from specviz.decoder.fetching import fetch
-from specviz.events import Drafted, Emitted, Round, Settings
 from specviz.stats import RunStats
 from specviz.trace import dump, load_line
 from tests.decoder.models import Shelf, everywhere, text_of

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from specviz.cli.export.recording import Recording
-from specviz.events import Calibration, End, Round
+from specviz.core.events import Calibration, End, Round
 from specviz.trace import Trace
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run
 

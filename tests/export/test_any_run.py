@@ -13,7 +13,7 @@ from specviz.cli.export.palette import palettes
 from specviz.cli.export.recording import Recording
 from specviz.cli.export.svg import to_svg
 from specviz.cli.export.table import COLUMNS, to_csv
-from specviz.events import Header, Round
+from specviz.core.events import Header, Round
 from specviz.trace import Trace
 from specviz.ui.themes import load_themes
 from tests.export.runs import unsafe

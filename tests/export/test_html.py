@@ -13,7 +13,7 @@ import pytest
 from specviz.cli.export.html import script_json, to_html
 from specviz.cli.export.palette import Palettes, palettes
 from specviz.cli.export.recording import Recording
-from specviz.events import Raw, Settings
+from specviz.core.events import Raw, Settings
 from specviz.replay import read_trace
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.themes import load_themes

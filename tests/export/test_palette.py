@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from specviz.cli.export.palette import palettes
-from specviz.errors import SpecvizError
+from specviz.core.errors import SpecvizError
 from specviz.ui.themes import load_themes
 
 NAMES = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from specviz.cli.export.pictures import to_gif, to_png
-from specviz.errors import SpecvizError
+from specviz.core.errors import SpecvizError
 
 Install = Callable[[str, str], None]
 WRITES_LAST = '#!/bin/sh\nfor last; do :; done\necho "$(basename "$0") $*" > "$last"\n'

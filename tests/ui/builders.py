@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.events import (
+from specviz.core.events import (
     Calibration,
     Candidate,
     Drafted,

@@ -13,9 +13,9 @@ import pytest
 from textual._styles_cache import StylesCache
 from textual.pilot import Pilot
 
-from specviz.config import RunRequest
-from specviz.events import End, Event, Header, Progress, Ready, Round, Settings
-from specviz.source import Emit
+from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
+from specviz.core.options import RunRequest
+from specviz.core.source import Emit
 from specviz.ui.app import SpecvizApp
 from specviz.ui.options import AppOptions
 from specviz.ui.transport import Transport

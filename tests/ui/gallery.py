@@ -10,7 +10,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from specviz.events import End, Event, Header, Round
+from specviz.core.events import End, Event, Header, Round
 from specviz.stats import RunStats
 from specviz.ui.themes import load_themes, variable_defaults
 from specviz.ui.widgets.legend import Legend

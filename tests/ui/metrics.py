@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from specviz import trace
-from specviz.events import Calibration, Round
+from specviz.core.events import Calibration, Round
 from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.screens.metrics import MetricsScreen
 from specviz.ui.themes import load_themes, variable_defaults

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from specviz.tokens import visible
+from specviz.core.safe_text import visible
 from tests.recomputed import Line
 from tests.ui.reprinted import apart, chance, eighths, figures, numbers, rare, rounded
 

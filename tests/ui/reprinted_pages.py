@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from specviz.tokens import visible
+from specviz.core.safe_text import visible
 from tests import recomputed
 from tests.recomputed import Line, Recorded
 from tests.ui.reprinted import (

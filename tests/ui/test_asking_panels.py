@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from specviz.breakpoints import Breakpoint, parse_breakpoint
-from specviz.events import Round
+from specviz.core.events import Round
 from specviz.ui.screens.breakpoints import BreakpointsScreen, KindLine
 from specviz.ui.screens.find import FindScreen
 from specviz.ui.screens.go_to import GoToScreen
@@ -23,7 +23,7 @@ from specviz.ui.screens.save import SaveScreen
 from specviz.ui.themes import load_themes, variable_defaults
 from specviz.ui.widgets.field import Field, Toggle
 from specviz.ui.widgets.hit_list import HitList
-from tests.test_tokens import NASTY, assert_safe
+from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_round, make_run
 from tests.ui.conftest import until
 

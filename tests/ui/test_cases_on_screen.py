@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz import rules
-from specviz.events import Calibration, Candidate, Drafted, Emitted, Raw, Round, Settings, Timing, Top
+from specviz.core.events import Calibration, Candidate, Drafted, Emitted, Raw, Round, Settings, Timing, Top
 from specviz.ui.app import SpecvizApp
 from tests.rounds import accepting, make_round
 from tests.ui import builders

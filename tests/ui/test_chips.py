@@ -6,17 +6,17 @@ from typing import get_args
 
 import pytest
 
-from specviz.config import MAX_K
-from specviz.events import End, PlainReason, Round, Settings
+from specviz.core.events import End, PlainReason, Round, Settings
+from specviz.core.options import MAX_K
+from specviz.core.safe_text import width
 from specviz.stats import RunStats
-from specviz.tokens import width
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.phases import Reveal, phases
 from specviz.ui.presenting import Caption, at_the_end, caption, caption_fields, figure_fields, pair, title_fields
 from specviz.ui.status import spaced
 from specviz.ui.widgets.chip_grid import FORMS, Grid, grid
 from specviz.ui.widgets.chips import Moment, chips, legend
-from tests.test_tokens import NASTY, assert_safe
+from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_calibration, make_drafted, make_round
 
 REJECTED = make_round(

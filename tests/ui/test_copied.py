@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from specviz.events import Drafted, Prompt, Round, Settings
+from specviz.core.events import Drafted, Prompt, Round, Settings
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.phases import Reveal, explain_phase
 from specviz.ui.widgets.copied import Copied, copied

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from specviz.config import RunRequest
-from specviz.events import Settings
-from specviz.tokens import width
+from specviz.core.events import Settings
+from specviz.core.options import RunRequest
+from specviz.core.safe_text import width
 from specviz.ui.commands import KeyCommands
 from specviz.ui.status import run_fields
 from specviz.ui.timeline import Timeline

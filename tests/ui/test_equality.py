@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
+from specviz.core.events import Settings
 from specviz.drafted_tokens import drafted_rows, overlap_histogram
-from specviz.events import Settings
 from specviz.stats import RunStats
 from specviz.ui.finding import hits
 from specviz.ui.glyphs import ASCII, UNICODE, Glyphs

@@ -13,7 +13,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 import specviz.bundled
-from specviz.events import Prompt, Raw
+from specviz.core.events import Prompt, Raw
 from specviz.trace import read
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.phases import Stage

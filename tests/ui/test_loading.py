@@ -2,8 +2,8 @@
 
 import pytest
 
-from specviz.events import Progress
-from specviz.sizes import bytes_in_words, seconds_in_words
+from specviz.core.events import Progress
+from specviz.core.units import bytes_in_words, seconds_in_words
 from specviz.ui.parts import LoadingPanel
 from specviz.ui.transfer import Transfer
 from tests.ui.conftest import Script, make_app, until

@@ -13,9 +13,9 @@ from textual.widgets import Static
 
 from specviz import breakpoints, replay, rounds
 from specviz.breakpoints import Watch, parse_breakpoint
-from specviz.config import RunRequest
-from specviz.errors import SpecvizError
-from specviz.events import End, Event, Header, Progress, Ready, Round, Settings
+from specviz.core.errors import SpecvizError
+from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
+from specviz.core.options import RunRequest
 from specviz.lossless import toy_shares
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource

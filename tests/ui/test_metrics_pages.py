@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 from rich.cells import cell_len
 
+from specviz.core.events import Calibration, End, Settings, Timing
 from specviz.dependence import Dependence, Share, dependence
-from specviz.events import Calibration, End, Settings, Timing
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.metrics_acceptance import acceptance

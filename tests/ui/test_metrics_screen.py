@@ -14,7 +14,7 @@ from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.line_list import LineList
 from specviz.ui.widgets.metrics_scope import Scope, scope_of
 from specviz.ui.widgets.metrics_tokens import TokenTable
-from tests.test_tokens import NASTY, assert_safe
+from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_drafted, make_round, make_run
 from tests.ui.conftest import hit, until
 from tests.ui.metrics import Host, calibrated, fields, in_metrics, small, timeline_of

@@ -16,7 +16,7 @@ from specviz.ui.widgets.metrics_table import (
     drafted_listing,
     id_listing,
 )
-from tests.test_tokens import NASTY, assert_safe
+from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_drafted, make_round, make_run
 from tests.ui.metrics import small, texts
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from specviz.events import Candidate, Drafted, Raw, Round, Settings
+from specviz.core.events import Candidate, Drafted, Raw, Round, Settings
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.phases import (
     WAITING,

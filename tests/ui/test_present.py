@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from specviz.config import RunRequest
-from specviz.events import End, Event, Notice, Settings
+from specviz.core.events import End, Event, Notice, Settings
+from specviz.core.options import RunRequest
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
 from specviz.ui.app import SpecvizApp
@@ -20,7 +20,7 @@ from specviz.ui.presenting import GROUPS, KEYS
 from specviz.ui.screens.help import HelpScreen
 from specviz.ui.screens.present import PresentScreen
 from specviz.ui.transport import next_pace
-from tests.test_tokens import NASTY, assert_safe
+from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_header, make_round
 from tests.ui.conftest import PROMPTS, Script, hit, make_app, on_main, options, ready, until
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from specviz.events import Round
+from specviz.core.events import Round
 from specviz.replay import TraceSource
 from specviz.trace import Trace, read
 from specviz.ui.app import SpecvizApp

@@ -9,12 +9,12 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.breakpoints import parse_breakpoint
-from specviz.config import PairOptions, RunOptions, RunRequest
+from specviz.core.events import Event, Header, Round, Settings, Timing
+from specviz.core.options import PairOptions, RunOptions, RunRequest
+from specviz.core.source import Emit, Source
 from specviz.decoder.live import LiveSource
-from specviz.events import Event, Header, Round, Settings, Timing
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
-from specviz.source import Emit, Source
 from specviz.trace import read
 from specviz.ui.app import SpecvizApp
 from specviz.ui.phases import phases

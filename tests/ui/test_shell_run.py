@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from specviz.errors import SpecvizError
-from specviz.events import End, Event, Header, Notice, Progress, Round
+from specviz.core.errors import SpecvizError
+from specviz.core.events import End, Event, Header, Notice, Progress, Round
 from specviz.ui.inbox import FULL, Inbox
 from specviz.ui.parts import FailurePanel, LoadingPanel
 from specviz.ui.screens.main import LEAST_HEIGHT, LEAST_WIDTH, MainScreen

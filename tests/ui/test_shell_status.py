@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from specviz.config import RunRequest
-from specviz.events import Calibration, End, Event, Progress, Ready, Settings
+from specviz.core.events import Calibration, End, Event, Progress, Ready, Settings
+from specviz.core.options import RunRequest
+from specviz.core.safe_text import width
 from specviz.stats import Rates, RunStats
-from specviz.tokens import width
 from specviz.ui.farewell import farewell
 from specviz.ui.options import AppOptions
 from specviz.ui.status import (

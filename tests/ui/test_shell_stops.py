@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.breakpoints import parse_breakpoint
-from specviz.events import Header, Round, Settings
+from specviz.core.events import Header, Round, Settings
 from specviz.recorder import Recorder
 from specviz.replay import TraceSource
 from specviz.ui.app import SpecvizApp

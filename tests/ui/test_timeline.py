@@ -2,8 +2,8 @@
 
 import pytest
 
-from specviz.config import RunRequest
-from specviz.events import End, Event, Failed, Header, Progress, Ready, Round, Settings
+from specviz.core.events import End, Event, Failed, Header, Progress, Ready, Round, Settings
+from specviz.core.options import RunRequest
 from specviz.session import Session
 from specviz.ui.timeline import Timeline, row_count, warmer
 from specviz.ui.transport import Transport

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.events import Prompt
-from specviz.tokens import width as cells
+from specviz.core.events import Prompt
+from specviz.core.safe_text import width as cells
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.phases import WAITING, Reveal, phases
 from specviz.ui.widgets.flow import Flow, Span, nearest

@@ -8,10 +8,10 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from specviz.events import Drafted, End, Raw, Round, Settings
+from specviz.core.events import Drafted, End, Raw, Round, Settings
 from specviz.ui.widgets.round_panel import RoundPanel
 from specviz.ui.widgets.text_panel import TextPanel
-from tests.test_tokens import NASTY, assert_safe
+from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run, make_top
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 

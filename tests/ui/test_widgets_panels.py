@@ -3,7 +3,7 @@
 import pytest
 from textual.pilot import Pilot
 
-from specviz.events import End, Settings
+from specviz.core.events import End, Settings
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.widgets.drawing import accept_bar, bar, fit
 from specviz.ui.widgets.legend import Legend

@@ -6,14 +6,14 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz import bundled
-from specviz.events import End, Round, Settings, Verdict
+from specviz.core.events import End, Round, Settings, Verdict
 from specviz.trace import read
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.phases import WAITING, Reveal, Stage, focus, headline, phases
 from specviz.ui.widgets.round_panel import RoundPanel
 from specviz.ui.widgets.round_table import Columns, RoundTable
 from specviz.ui.widgets.text_panel import TextPanel
-from tests.test_tokens import assert_safe
+from tests.core.test_safe_text import assert_safe
 from tests.ui.builders import id_of, make_drafted, make_header, make_round, make_run, make_top
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 from tests.ui.test_widgets_sentences import GREEDY, RAW, example

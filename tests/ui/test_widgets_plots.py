@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
-from specviz.events import Settings
+from specviz.core.events import Settings
 from specviz.stats import RunStats, Series
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, round_ticks

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.events import Candidate, End, Raw, Round, Settings, Timing
+from specviz.core.events import Candidate, End, Raw, Round, Settings, Timing
 from specviz.ui.glyphs import ASCII, SIGNS, UNICODE
 from specviz.ui.widgets.numbers import counted, milliseconds, prob, ratio, short, told_apart
 from specviz.ui.widgets.sentences import default_row, ending, explain, timing, title

@@ -21,9 +21,9 @@ from specviz.cli.export.pictures import to_gif, to_png
 from specviz.cli.export.recording import Recording
 from specviz.cli.export.svg import frame_svg, to_svg
 from specviz.cli.export.table import to_csv
-from specviz.errors import SpecvizError
+from specviz.core.errors import SpecvizError
+from specviz.core.safe_text import safe_terminal_text, visible
 from specviz.replay import read_trace
-from specviz.tokens import safe_terminal_text, visible
 
 _FILMS, _PICTURES = ("cast", "gif"), ("html", "svg", "png", "cast", "gif")
 _BINARY = ("png", "gif")

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from specviz.events import Round
-from specviz.tokens import clip, visible
+from specviz.core.events import Round
+from specviz.core.safe_text import clip, visible
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.widgets.facts import Fact
 from specviz.ui.widgets.inspected import inspected

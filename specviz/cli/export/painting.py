@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from specviz.cli.export.palette import Palette
-from specviz.tokens import clip, width
+from specviz.core.safe_text import clip, width
 from specviz.ui.glyphs import SIGNS
 
 Part = tuple[str, str]

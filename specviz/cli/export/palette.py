@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from specviz.errors import SpecvizError
+from specviz.core.errors import SpecvizError
 
 if TYPE_CHECKING:
     from specviz.ui.themes import Themes

@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from specviz.errors import SpecvizError
-from specviz.tokens import visible
+from specviz.core.errors import SpecvizError
+from specviz.core.safe_text import visible
 
 _SECONDS = 600
 _MAGICK = ("magick",) if os.name == "nt" else ("magick", "convert")

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from specviz.events import Emitted, Round, Token
-from specviz.tokens import TextDecoder, visible
+from specviz.core.events import Emitted, Round, Token
+from specviz.core.safe_text import TextDecoder, visible
 from specviz.trace import Trace
 
 _LOST = "\ufffd"

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from specviz.cli.stats import ROWS, fold
+from specviz.core.safe_text import safe_terminal_text, visible
 from specviz.rates import Rates
 from specviz.stats import RunStats
-from specviz.tokens import safe_terminal_text, visible
 from specviz.trace import Trace
 from specviz.ui.widgets.numbers import fixed, prob
 from specviz.ui.widgets.sentences import ending

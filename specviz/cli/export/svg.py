@@ -8,7 +8,7 @@ from specviz.cli.export.painting import CELL_HEIGHT, CELL_WIDTH, Line, cut, svg_
 from specviz.cli.export.palette import Palette
 from specviz.cli.export.recording import Recording
 from specviz.cli.export.text_lines import text_lines
-from specviz.tokens import width
+from specviz.core.safe_text import width
 from specviz.ui.glyphs import SIGNS
 
 COLUMNS = 112

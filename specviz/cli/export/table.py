@@ -5,8 +5,8 @@ import io
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from specviz.events import Drafted, Round
-from specviz.tokens import visible
+from specviz.core.events import Drafted, Round
+from specviz.core.safe_text import visible
 from specviz.trace import Trace
 
 COLUMNS: Mapping[str, Callable[[Round, int, Drafted], Any]] = {

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from specviz.core.events import PlainReason, Settings
 from specviz.decoder.models import CausalModel
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import PlainReason, Settings
 
 
 @dataclass(frozen=True, slots=True)

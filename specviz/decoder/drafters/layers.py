@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
+from specviz.core.events import Settings
 from specviz.decoder.clock import median_ms
 from specviz.decoder.drafters import Proposal
 from specviz.decoder.drafters.model import sampled
 from specviz.decoder.models import CausalModel
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import Settings
 
 
 class LayersDrafter:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from specviz.core.events import Settings
 from specviz.decoder.clock import median_ms
 from specviz.decoder.drafters import Proposal
 from specviz.decoder.models import CausalModel
 from specviz.decoder.sampling import home, inverse_cdf, process, processed, upload
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import Settings
 
 
 class ModelDrafter:

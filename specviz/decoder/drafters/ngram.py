@@ -5,11 +5,11 @@ from typing import Protocol
 
 import torch
 
+from specviz.core.events import Settings
 from specviz.decoder.drafters import Proposal
 from specviz.decoder.models import UNLIMITED
 from specviz.decoder.sampling import home, upload
 from specviz.decoder.uniforms import Uniforms
-from specviz.events import Settings
 
 
 class Book(Protocol):

@@ -14,8 +14,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from specviz.breakpoints import Breakpoint
-from specviz.errors import SpecvizError
-from specviz.events import Round
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Round
 from specviz.rounds import Rounds
 from specviz.text_search import quoted
 from specviz.ui.finding import NOWHERE, Hit, Place, Query, iter_hits, understand

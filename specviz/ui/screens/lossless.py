@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from specviz.errors import SpecvizError
+from specviz.core.errors import SpecvizError
 from specviz.lab import LabPoint, Place
 from specviz.lossless import KEEPING, Share, condensed, shares, toy_shares
 from specviz.ui.lab_keys import PAGE_KEYS, bindings

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
-from specviz.events import Failed, Round
+from specviz.core.events import Failed, Round
 from specviz.ui.keys import KEYS, main_bindings
 from specviz.ui.later import later
 from specviz.ui.literal import literal

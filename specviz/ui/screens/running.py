@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 
-from specviz.config import MAX_SEED
+from specviz.core.options import MAX_SEED
 from specviz.ui import finding
 from specviz.ui.options import AppOptions
 from specviz.ui.screens.theme import ThemeScreen

@@ -2,7 +2,7 @@
 
 from textual.content import Content
 
-from specviz.tokens import clip
+from specviz.core.safe_text import clip
 from specviz.ui.widgets.painted import Painted
 
 _CORNERS = 6

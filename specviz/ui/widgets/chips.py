@@ -8,8 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from specviz.events import Drafted, Emitted, Round
-from specviz.tokens import clip, visible, width
+from specviz.core.events import Drafted, Emitted, Round
+from specviz.core.safe_text import clip, visible, width
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Reveal, Stage, focus, mark_of, stage
 from specviz.ui.widgets.chip_grid import SMALLEST_BOX, Form, Grid

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from specviz.config import MAX_NGRAM
-from specviz.events import Drafted
+from specviz.core.events import Drafted
+from specviz.core.options import MAX_NGRAM
 
 KEYS = ("ngram", "source", "at")
 

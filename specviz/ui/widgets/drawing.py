@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import chop_cells
 
-from specviz.tokens import clip, width
+from specviz.core.safe_text import clip, width
 
 Part = tuple[str, str]
 """Text and the name of its style."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specviz.tokens import width
+from specviz.core.safe_text import width
 from specviz.ui.widgets.drawing import Line, beside, fit
 
 NAME, VALUE, RAW = 9, 6, 6

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.cells import split_graphemes
 
-from specviz.tokens import width as cells
+from specviz.core.safe_text import width as cells
 
 _RUNS = re.compile(r" +|[^ ]+")
 

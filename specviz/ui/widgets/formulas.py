@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from specviz.tokens import width as width_of
+from specviz.core.safe_text import width as width_of
 from specviz.ui.glyphs import panel_css
 from specviz.ui.literal import in_ascii
 from specviz.ui.widgets.drawing import Part, wrapped

@@ -6,7 +6,7 @@ from typing import ClassVar
 from rich.style import Style
 from textual.message import Message
 
-from specviz.tokens import visible
+from specviz.core.safe_text import visible
 from specviz.ui.finding import Hit
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs
 from specviz.ui.literal import in_ascii

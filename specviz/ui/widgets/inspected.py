@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from specviz.events import Drafted, Emitted, Raw, Round, Top
-from specviz.tokens import visible
+from specviz.core.events import Drafted, Emitted, Raw, Round, Top
+from specviz.core.safe_text import visible
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.copied import KEYS, copied
 from specviz.ui.widgets.drawing import Part

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from specviz.events import Round
+from specviz.core.events import Round
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Stage
 from specviz.ui.widgets.facts import Fact

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from itertools import zip_longest
 
-from specviz.events import Prompt, Round
-from specviz.tokens import clip, visible, width
+from specviz.core.events import Prompt, Round
+from specviz.core.safe_text import clip, visible, width
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import Stage, mark_of
 from specviz.ui.widgets.drawing import Line, beside, fit, padded, wrapped

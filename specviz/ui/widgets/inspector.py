@@ -8,7 +8,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from specviz.events import Prompt, Round
+from specviz.core.events import Prompt, Round
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
 from specviz.ui.phases import WAITING, Stage
 from specviz.ui.widgets.bordered import Bordered

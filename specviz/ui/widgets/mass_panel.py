@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from specviz.core.safe_text import visible
 from specviz.lossless import Share, total
-from specviz.tokens import visible
 from specviz.ui.glyphs import panel_css
 from specviz.ui.widgets.drawing import Part, fit, wrapped
 from specviz.ui.widgets.drawn import Drawn

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from specviz.tokens import width
+from specviz.core.safe_text import width
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.literal import in_ascii
 from specviz.ui.widgets.drawing import Part

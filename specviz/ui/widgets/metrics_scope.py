@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from specviz.core.events import Settings
 from specviz.drafted_table import DraftedPart, DraftedTable
-from specviz.events import Settings
 from specviz.stats import Rates, RunStats
 from specviz.ui.widgets.numbers import counted
 

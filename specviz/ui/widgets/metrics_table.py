@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from specviz.core.safe_text import visible
 from specviz.drafted import Rank
 from specviz.drafted_tokens import (
     DraftedRow,
@@ -18,7 +19,6 @@ from specviz.drafted_tokens import (
     first_rows,
     part_of,
 )
-from specviz.tokens import visible
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.drawing import fit
 from specviz.ui.widgets.metrics_layout import Line

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from specviz.tokens import clip
+from specviz.core.safe_text import clip
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.drawing import Line, accept_bar
 from specviz.ui.widgets.numbers import short, told_apart

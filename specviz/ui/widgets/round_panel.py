@@ -8,9 +8,9 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from specviz.events import End, Round
-from specviz.tokens import clip
-from specviz.tokens import width as cells
+from specviz.core.events import End, Round
+from specviz.core.safe_text import clip
+from specviz.core.safe_text import width as cells
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
 from specviz.ui.phases import (
     WAITING,

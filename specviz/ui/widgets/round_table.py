@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from specviz.events import Drafted, Emitted, Round
+from specviz.core.events import Drafted, Emitted, Round
+from specviz.core.safe_text import clip, visible, width
 from specviz.tally import chance_name, named_chance
-from specviz.tokens import clip, visible, width
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Stage, mark_of
 from specviz.ui.widgets.drawing import Part, accept_bar, fit

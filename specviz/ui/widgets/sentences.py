@@ -5,9 +5,9 @@ Row i < K is drafted token i + 1, row K the round's last token.
 
 from collections.abc import Iterator, Mapping
 
-from specviz.config import GREEDY_AT_OR_BELOW
-from specviz.events import Candidate, Drafted, Emitted, End, PlainReason, Raw, Round
-from specviz.tokens import clip, visible
+from specviz.core.events import Candidate, Drafted, Emitted, End, PlainReason, Raw, Round
+from specviz.core.options import GREEDY_AT_OR_BELOW
+from specviz.core.safe_text import clip, visible
 from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.widgets.numbers import counted, milliseconds, precise, prob, short, told_apart
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal
 
-from specviz.events import Emitted, Round
-from specviz.tokens import TextDecoder, visible
+from specviz.core.events import Emitted, Round
+from specviz.core.safe_text import TextDecoder, visible
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Reveal, mark_of, stage
 from specviz.ui.widgets.copied import copied

@@ -5,9 +5,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from specviz.events import Emitted, Origin, Prompt, Round, Token
+from specviz.core.events import Emitted, Origin, Prompt, Round, Token
+from specviz.core.safe_text import TextDecoder
 from specviz.rounds import Rounds
-from specviz.tokens import TextDecoder
 from specviz.ui.widgets.pages import PAGE, Page
 
 

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from specviz.events import End
+from specviz.core.events import End
 from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
 from specviz.ui.phases import WAITING, Reveal, partial
 from specviz.ui.widgets.bordered import Bordered

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from specviz.events import Candidate, Top
-from specviz.tokens import clip, visible, width
+from specviz.core.events import Candidate, Top
+from specviz.core.safe_text import clip, visible, width
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import mark_of
 from specviz.ui.widgets.drawing import Line, bar, beside, fit, padded

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from specviz.collecting import nothing_collected
+from specviz.core.gc_paused import nothing_collected
 
 
 @pytest.mark.parametrize("before", [True, False])

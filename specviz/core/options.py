@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from specviz.events import Settings
+from specviz.core.events import Settings
 
 DRAFTERS = ("model", "ngram", "layers")
 """What ``Settings.drafter`` may be: a smaller model, a look-up of what was there before, the target's first layers."""

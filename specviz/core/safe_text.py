@@ -15,7 +15,7 @@ from unicodedata import category
 
 from rich.cells import cell_len
 
-from specviz.events import Emitted, End, Token
+from specviz.core.events import Emitted, End, Token
 
 EMPTY = "∅"
 EMPTY_ASCII = "<>"

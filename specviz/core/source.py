@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from specviz.config import RunRequest
-from specviz.events import Event, Settings
+from specviz.core.events import Event, Settings
+from specviz.core.options import RunRequest
 
 Emit = Callable[[Event], None]
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from specviz.events import End, Token
-from specviz.tokens import TextDecoder, clip, emitted_text, safe_terminal_text, visible, width
+from specviz.core.events import End, Token
+from specviz.core.safe_text import TextDecoder, clip, emitted_text, safe_terminal_text, visible, width
 
 FAMILY = "👨‍👩‍👧"
 ESCAPES = [
