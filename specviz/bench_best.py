@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from specviz import theory
 from specviz.bench_plan import Contender
-from specviz.theory_table import EDGE
+from specviz.maths import formulas
+from specviz.maths.formula_table import EDGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +42,4 @@ def best_of(speedups: Iterable[tuple[int, float | None]]) -> Choice | None:
 
 
 def best_by_model(alpha: float | None, c: float | None) -> Choice | None:
-    return None if alpha is None or c is None else Choice(*theory.best_k(alpha, c, EDGE))
+    return None if alpha is None or c is None else Choice(*formulas.best_k(alpha, c, EDGE))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from specviz.theory import expected_tokens
+from specviz.maths.formulas import expected_tokens
 
 MUCH = 0.15
 """A prediction further than this from the measured speedup is explained."""

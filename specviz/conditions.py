@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from specviz.core.events import Drafted, Emitted, Round, Settings
-from specviz.estimates import agreement
+from specviz.maths.estimators import agreement
 from specviz.tally import accept_chance
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from specviz.core.events import Round
-from specviz.estimates import Interval, wilson
+from specviz.maths.estimators import Interval, wilson
 from specviz.rates import Rates, mean_share
 from specviz.tally import tally
 from specviz.totals import Part, TallyTable

@@ -8,14 +8,14 @@ from typing import Literal, overload
 
 import numpy as np
 
-from specviz import theory
 from specviz.core.events import Drafted, Round, Settings
 from specviz.drafted import REJECTED
 from specviz.drafted_table import DraftedPart, DraftedTable
-from specviz.estimates import Interval, batch_means_error
+from specviz.maths import formulas
+from specviz.maths.estimators import Interval, batch_means_error
+from specviz.maths.formula_table import EDGE, Row, in_words, row
 from specviz.rates import LiveRates, expected_lengths
 from specviz.tally import Tallies, tallied
-from specviz.theory_table import EDGE, Row, in_words, row
 
 Name = Literal["alpha", "k", "c"]
 NAMES: tuple[Name, ...] = ("alpha", "k", "c")
@@ -253,12 +253,12 @@ def origin(point: LabPoint | None) -> str:
 
 def token_curve(alpha: float) -> tuple[float, ...]:
     """E[N] at K = 0, ..., 32."""
-    return tuple(theory.expected_tokens(alpha, k) for k in range(EDGE + 1))
+    return tuple(formulas.expected_tokens(alpha, k) for k in range(EDGE + 1))
 
 
 def speed_curve(alpha: float, c: float) -> tuple[float, ...]:
     """The model's speedup at K = 0, ..., 32."""
-    return tuple(theory.speedup(alpha, k, c) for k in range(EDGE + 1))
+    return tuple(formulas.speedup(alpha, k, c) for k in range(EDGE + 1))
 
 
 def cost(c: float) -> str:

@@ -7,8 +7,8 @@ That is enough for exact rows of the ids known on both sides, and one exact row 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from specviz import rules
 from specviz.core.events import Drafted, Top
+from specviz.maths import rules
 
 TOP = 10
 """Entries of a full list of a trace; a shorter one holds every id with a probability."""

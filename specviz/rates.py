@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specviz import theory
 from specviz.core.events import Calibration, Settings
-from specviz.estimates import Interval, agreement, block_means_error, contradicts, interval, wilson
+from specviz.maths import formulas
+from specviz.maths.estimators import Interval, agreement, block_means_error, contradicts, interval, wilson
 from specviz.tally import chance_name
 from specviz.totals import Counts, Part
 
@@ -195,17 +195,19 @@ class _Predicted(NamedTuple):
 def _predict(alpha: float | None, k: int | None, c: float | None) -> _Predicted:
     if k is None or c is None:
         return _Predicted()
-    break_even = theory.break_even_alpha(k, c)
+    break_even = formulas.break_even_alpha(k, c)
     if alpha is None:
         return _Predicted(break_even_alpha=break_even)
-    return _Predicted(theory.speedup(alpha, k, c), theory.best_k(alpha, c)[0], break_even, theory.ceiling(alpha, c))
+    return _Predicted(
+        formulas.speedup(alpha, k, c), formulas.best_k(alpha, c)[0], break_even, formulas.ceiling(alpha, c)
+    )
 
 
 def _formula(alpha: float | None, drafts: Mapping[int, int]) -> float | None:
     rounds = sum(drafts.values())
     if alpha is None or not rounds:
         return None
-    return sum(count * theory.expected_tokens(alpha, k) for k, count in drafts.items()) / rounds
+    return sum(count * formulas.expected_tokens(alpha, k) for k, count in drafts.items()) / rounds
 
 
 def expected_lengths(alpha: float | None, drafts: Mapping[int, int]) -> dict[int, float]:
@@ -214,7 +216,7 @@ def expected_lengths(alpha: float | None, drafts: Mapping[int, int]) -> dict[int
         return {}
     expected = dict.fromkeys(range(1, max(drafts, default=-1) + 2), 0.0)
     for k, count in drafts.items():
-        for n, chance in enumerate(theory.tokens_distribution(alpha, k), start=1):
+        for n, chance in enumerate(formulas.tokens_distribution(alpha, k), start=1):
             expected[n] += count * chance
     return expected
 

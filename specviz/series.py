@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
-from specviz.estimates import wilson
+from specviz.maths.estimators import wilson
+from specviz.maths.formulas import expected_tokens
 from specviz.tally import Tally
-from specviz.theory import expected_tokens
 
 
 class Prefix(Sequence[float | None]):

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from specviz import theory
 from specviz.core.options import MAX_K
+from specviz.maths import formulas
 from specviz.stats import RunStats
 
 
@@ -68,4 +68,4 @@ def speed_view(stats: RunStats, last: int | None = None) -> SpeedView:
 def _curve(alpha: float | None, c: float | None) -> tuple[tuple[int, float], ...]:
     if alpha is None or c is None:
         return ()
-    return tuple((k, theory.speedup(alpha, k, c)) for k in range(MAX_K + 1))
+    return tuple((k, formulas.speedup(alpha, k, c)) for k in range(MAX_K + 1))

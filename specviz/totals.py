@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.estimates import block_bounds
+from specviz.maths.estimators import block_bounds
 from specviz.tally import TALLY_DTYPE, Tallies, Tally
 
 Sum = Literal[

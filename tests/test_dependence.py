@@ -8,7 +8,7 @@ import pytest
 
 from specviz.core.events import Round, Settings
 from specviz.dependence import Dependence, Share, dependence
-from specviz.estimates import wilson
+from specviz.maths.estimators import wilson
 from specviz.trace import read
 from tests.recordings import SMALL, folded
 from tests.rounds import BASE, accepting, fold, make_round

@@ -57,7 +57,13 @@ PLAIN = [name for name in modules("specviz") if name not in {*UI, *DECODER, *CLI
 def test_modules_are_found() -> None:
     assert {"specviz.ui.app"} <= set(UI)
     assert {"specviz.decoder.live"} <= set(DECODER)
-    assert {"specviz.core.events", "specviz.stats", "specviz.theory", "specviz.rules", "specviz.trace"} <= set(PLAIN)
+    assert {
+        "specviz.core.events",
+        "specviz.stats",
+        "specviz.maths.formulas",
+        "specviz.maths.rules",
+        "specviz.trace",
+    } <= set(PLAIN)
     assert {"specviz.core.safe_text", "specviz.session", "specviz.recorder", "specviz.replay"} <= set(PLAIN)
 
 

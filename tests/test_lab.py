@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz import theory
 from specviz.core.events import Event, Settings
 from specviz.lab import NAMES, STOPS, Choice, LabPoint, Name, begin, cost, lab_point, share, speed_curve, token_curve
 from specviz.lab import written as written_of
+from specviz.maths import formulas
+from specviz.maths.formula_table import row
 from specviz.stats import RunStats
-from specviz.theory_table import row
 from tests.ui.builders import make_calibration, make_header, make_round, make_run
 
 
@@ -134,7 +134,7 @@ def test_short_and_plain_rounds() -> None:
     point = lab_point(rates, rounds[-1].settings, rounds)
     assert point is not None and point.alpha == pytest.approx(7 / 8)
     assert (point.drafts, point.plain_rounds, point.mixed, point.mean_k) == ({0: 2, 2: 1, 4: 2}, 2, True, 2.0)
-    formula = (2 * theory.expected_tokens(7 / 8, 4) + theory.expected_tokens(7 / 8, 2) + 2) / 5
+    formula = (2 * formulas.expected_tokens(7 / 8, 4) + formulas.expected_tokens(7 / 8, 2) + 2) / 5
     assert point.formula_at_tested == pytest.approx(formula)
     assert point.expected_histogram(7 / 8) == rates.expected_histogram
     assert point.at_k is not None and point.at_k.value == 3.5, "2 and 5 tokens"
@@ -144,7 +144,7 @@ def test_short_and_plain_rounds() -> None:
 
 def test_curves() -> None:
     assert token_curve(0.5)[:3] == (1.0, 1.5, 1.75)
-    assert speed_curve(0.8, 10)[6] == pytest.approx(theory.best_k(0.8, 10)[1])
+    assert speed_curve(0.8, 10)[6] == pytest.approx(formulas.best_k(0.8, 10)[1])
     assert len(token_curve(1.0)) == len(speed_curve(0.2, 0.1)) == 33
 
 

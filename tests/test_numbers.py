@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from specviz import rules
 from specviz.core.events import Top
 from specviz.dependence import dependence
 from specviz.drafted_tokens import drafted_rows, overlap_histogram, rejected_ids
+from specviz.maths import rules
 from specviz.peer_rates import peer_rates
 from specviz.recorder import Recorder
 from specviz.speed import speed_view

@@ -6,8 +6,8 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.core.events import Settings
+from specviz.maths.formulas import expected_tokens
 from specviz.peer_rates import PeerRate, peer_rates
-from specviz.theory import expected_tokens
 from specviz.trace import read
 from tests.recordings import SMALL, folded
 from tests.rounds import BASE, accepting, fold, make_round

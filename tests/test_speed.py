@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from specviz import theory
 from specviz.core.events import Calibration, Round, Timing
+from specviz.maths import formulas
 from specviz.speed import speed_view
 from specviz.trace import read
 from tests.recordings import SMALL, folded
@@ -51,10 +51,10 @@ def test_the_curve_peaks_at_the_best_k() -> None:
     assert [f"{speedups[k]:.2f}" for k in (4, 6, 8, 16)] == ["2.40", "2.47", "2.40", "1.88"]
     assert (view.k, view.model) == (4, speedups[4])
     assert view.best_k == 6
-    assert view.best_speedup == speedups[6] == max(speedups.values()) == theory.best_k(0.8, 10.0)[1]
+    assert view.best_speedup == speedups[6] == max(speedups.values()) == formulas.best_k(0.8, 10.0)[1]
     assert view.ceiling == pytest.approx(5.0)
     assert view.break_even_alpha is not None
-    assert theory.speedup(view.break_even_alpha, 4, 10.0) == pytest.approx(1.0)
+    assert formulas.speedup(view.break_even_alpha, 4, 10.0) == pytest.approx(1.0)
 
 
 def test_c40_a_draft_as_dear_as_the_target_is_shown_as_a_slowdown() -> None:

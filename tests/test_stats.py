@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from specviz import theory
 from specviz.core.events import Calibration, Notice, Settings, Timing
+from specviz.maths import formulas
 from specviz.stats import Rates, RunStats, inconsistency
 from tests.rounds import BASE, TIMING, accepting, emitted, fold, make_round, segmented
 
@@ -332,8 +332,8 @@ def test_the_model_speaks_about_the_configured_k_and_the_formula_about_the_real_
     rates = fold([make_round("a", settings=Settings(k=6)), make_round("r", settings=Settings(k=6))]).whole()
     assert rates.formula_at_tested == 1.5
     calibrated = fold([make_round("ar", settings=Settings(k=6))], Calibration(8.0, 1.0, 3)).whole()
-    assert calibrated.speedup_model == theory.speedup(0.5, 6, 8.0)
-    assert calibrated.break_even_alpha == theory.break_even_alpha(6, 8.0)
+    assert calibrated.speedup_model == formulas.speedup(0.5, 6, 8.0)
+    assert calibrated.break_even_alpha == formulas.break_even_alpha(6, 8.0)
 
 
 # -- segments
@@ -348,7 +348,7 @@ def test_k_alone_begins_a_segment_of_tokens_per_round_only() -> None:
     a = 6 / 7
     assert third.formula_at_tested == pytest.approx(1 + a + a * a)
     assert third.speedup_measured_cost == pytest.approx(10 * 3 / 15)
-    assert third.speedup_model == theory.speedup(a, 2, 5.0)
+    assert third.speedup_model == formulas.speedup(a, 2, 5.0)
 
 
 def test_temperature_begins_a_segment_of_everything() -> None:

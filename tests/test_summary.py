@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from specviz import theory
 from specviz.core.events import End
+from specviz.maths import formulas
 from specviz.stats import RunStats
 from tests.rounds import emitted, header, make_round, segmented
 
@@ -57,7 +57,7 @@ def test_summary_carries_the_numbers_of_the_whole_run() -> None:
         "drafted": 6,
     }
     assert summary["timing"]["c"] == 5.0
-    assert summary["speedup"]["best_k"] == theory.best_k(10 / 13, 5.0)[0]
+    assert summary["speedup"]["best_k"] == formulas.best_k(10 / 13, 5.0)[0]
     assert summary["config"] == {"stop": [], "k": 4}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from specviz.core.events import Settings
-from specviz.estimates import block_starts
+from specviz.maths.estimators import block_starts
 from specviz.series import Prefix, SeriesFold
 from specviz.stats import RunStats
 from specviz.tally import Tally, tally

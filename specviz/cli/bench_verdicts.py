@@ -8,7 +8,7 @@ from specviz.bench_report import BenchReport
 from specviz.bench_samples import RoundCost
 from specviz.cli.bench_table import DASH, named, print_table, stacked
 from specviz.core.units import bytes_in_words
-from specviz.theory_table import EDGE, in_words
+from specviz.maths.formula_table import EDGE, in_words
 
 BEST = ("best K", "measured", "by measured cost", "by the model", "at α", "at c")
 COSTS = ("", "round\nms", "forwards\nms", "share\noutside", "most\nmemory")

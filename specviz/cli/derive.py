@@ -3,7 +3,7 @@
 import json
 
 from specviz.cli.console import show
-from specviz.derivations import derivations
+from specviz.maths.derivations import derivations
 
 
 def derive(alpha: float, k: int, c: float, as_json: bool) -> int:

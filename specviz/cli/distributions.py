@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from specviz.cli.parameters import DECIMAL
-from specviz.toy_pair import RELATIVE, SHAPES, normalised
+from specviz.maths.toy_distributions import RELATIVE, SHAPES, normalised
 
 MOST_IDS = 1_000_000
 MOST_BYTES = 64 * 2**20

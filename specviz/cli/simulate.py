@@ -15,9 +15,9 @@ from rich.progress import Progress, TaskID
 from specviz.cli.console import show, speaks_unicode
 from specviz.cli.distributions import Numbers
 from specviz.cli.tables import print_table
-from specviz.rule_family import RULES
-from specviz.simulated import TEMPERATURES, AtTemperature, Simulated, at_temperatures, simulated
-from specviz.toy_pair import SHAPES, Probs, toy_pair
+from specviz.maths.rule_variants import RULES
+from specviz.maths.simulation_report import TEMPERATURES, AtTemperature, Simulated, at_temperatures, simulated
+from specviz.maths.toy_distributions import SHAPES, Probs, toy_pair
 from specviz.ui.glyphs import glyphs
 
 Given = str | Numbers

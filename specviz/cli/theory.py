@@ -7,7 +7,7 @@ import click
 
 from specviz.cli.console import show
 from specviz.cli.tables import print_table, room
-from specviz.theory_table import Row, in_words, rows, thumb_notes
+from specviz.maths.formula_table import Row, in_words, rows, thumb_notes
 
 MOST_ROWS = 10_000
 MOST_NUMBERS = 1_000_000

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import click
 
-from specviz import theory
 from specviz.cli.console import show, speaks_unicode
 from specviz.cli.terminal_chart import ROWS, columns_beside, print_chart
-from specviz.theory_table import EDGE, in_words
+from specviz.maths import formulas
+from specviz.maths.formula_table import EDGE, in_words
 from specviz.ui.glyphs import glyphs
 from specviz.ui.widgets.chart import Layer
 from specviz.ui.widgets.k_chart import curve, k_grid, k_ticks, level_line, scale, sign, y_axis
@@ -32,8 +32,8 @@ def plot(alphas: Sequence[float], costs: Sequence[float]) -> None:
 
 def _chart(alphas: Sequence[float], c: float) -> None:
     signs = glyphs(not speaks_unicode(sys.stdout))
-    curves = [[theory.speedup(alpha, k, c) for k in range(EDGE + 1)] for alpha in alphas]
-    best = [theory.best_k(alpha, c, EDGE) for alpha in alphas]
+    curves = [[formulas.speedup(alpha, k, c) for k in range(EDGE + 1)] for alpha in alphas]
+    best = [formulas.best_k(alpha, c, EDGE) for alpha in alphas]
     high, ticks = y_axis(0.0, scale(max(1.2, *(max(values) for values in curves))), ROWS)
     columns = columns_beside(ticks)
     grid = k_grid(columns, ROWS, 0.0, high)

@@ -1,4 +1,4 @@
-"""The rules in torch: which drafts are kept, and what comes behind them. The references are in ``specviz.rules``.
+"""The rules in torch: which drafts are kept, and what comes behind them. The references are in ``specviz.maths.rules``.
 
 Everything stays on the device the tensors are on: nothing here waits for a number.
 """

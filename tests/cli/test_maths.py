@@ -11,8 +11,8 @@ import pytest
 
 from specviz.cli import main
 from specviz.cli import simulate as simulate_module
-from specviz.simulated import AtTemperature, at_temperatures
-from specviz.toy_pair import ToyPair
+from specviz.maths.simulation_report import AtTemperature, at_temperatures
+from specviz.maths.toy_distributions import ToyPair
 from tests.cli.conftest import Specviz
 
 
@@ -160,7 +160,7 @@ def test_derive(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_derivation_that_fails_exits_with_3(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("specviz.derivations.TOLERANCE", -1.0)
+    monkeypatch.setattr("specviz.maths.derivations.TOLERANCE", -1.0)
     assert main(["theory", "--derive"]) == 3
     assert "FAILS" in capsys.readouterr().out
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from specviz import rules
 from specviz.core.events import Settings
 from specviz.decoder import deciding
 from specviz.decoder.deciding import Decide, Decision, decide_exact, residual
 from specviz.decoder.drafters import model
 from specviz.decoder.sampling import HEAD, inverse_cdf, process, shifted
 from specviz.decoder.uniforms import Uniforms
-from specviz.theory import expected_tokens
+from specviz.maths import rules
+from specviz.maths.formulas import expected_tokens
 from tests.decoder.models import Shelf, everywhere, one_hot
 from tests.decoder.repeating import Behind, Known, first_p_value, p_value, repeated
 from tests.decoder.running import Played, greedy, opened, play, setting

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from textual.pilot import Pilot
 
-from specviz import rules
 from specviz.core.events import Calibration, Candidate, Drafted, Emitted, Raw, Round, Settings, Timing, Top
+from specviz.maths import rules
 from specviz.ui.app import SpecvizApp
 from tests.rounds import accepting, make_round
 from tests.ui import builders

@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 
 from specviz.lab import NAMES, Choice, LabPoint, Name, begin, cost, origin, share, speed_curve, token_curve, written
-from specviz.theory_table import Row
+from specviz.maths.formula_table import Row
 from specviz.ui.glyphs import glyphs
 from specviz.ui.lab_keys import LAB_KEYS, bindings
 from specviz.ui.literal import in_ascii

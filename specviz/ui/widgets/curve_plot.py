@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from specviz.estimates import Interval
+from specviz.maths.estimators import Interval
 from specviz.ui.glyphs import panel_css
 from specviz.ui.widgets.chart import Grid, Layer
 from specviz.ui.widgets.drawing import Part

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from specviz.theory_table import EDGE
+from specviz.maths.formula_table import EDGE
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, Values
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from specviz import theory
+from specviz.maths import formulas
 
 EDGE = 32
 """The largest K that is looked at: a best K of 32 reads "32 or more"."""
@@ -49,19 +49,19 @@ class Row:
 
 def row(alpha: float, k: int, c: float) -> Row:
     """Raises ValueError, in a sentence, for an impossible alpha, k or c."""
-    best_k, best_speedup = theory.best_k(alpha, c, EDGE)
+    best_k, best_speedup = formulas.best_k(alpha, c, EDGE)
     return Row(
         alpha=alpha,
         k=k,
         c=c,
-        expected_tokens=theory.expected_tokens(alpha, k),
-        distribution=tuple(theory.tokens_distribution(alpha, k)),
-        speedup=theory.speedup(alpha, k, c),
+        expected_tokens=formulas.expected_tokens(alpha, k),
+        distribution=tuple(formulas.tokens_distribution(alpha, k)),
+        speedup=formulas.speedup(alpha, k, c),
         best_k=best_k,
         best_speedup=best_speedup,
-        break_even_alpha=theory.break_even_alpha(k, c),
-        ceiling=theory.ceiling(alpha, c),
-        operations_factor=theory.operations_factor(alpha, k),
+        break_even_alpha=formulas.break_even_alpha(k, c),
+        ceiling=formulas.ceiling(alpha, c),
+        operations_factor=formulas.operations_factor(alpha, k),
     )
 
 
@@ -79,10 +79,10 @@ def thumb_notes(alphas: Sequence[float], costs: Sequence[float]) -> list[str]:
 
 
 def _thumb_note(alpha: float, c: float) -> str | None:
-    best, speed = theory.best_k(alpha, c, EDGE)
+    best, speed = formulas.best_k(alpha, c, EDGE)
 
     def fails(rule: str, ks: tuple[int, int]) -> str | None:
-        speeds = [theory.speedup(alpha, k, c) for k in ks]
+        speeds = [formulas.speedup(alpha, k, c) for k in ks]
         if min(speeds) >= _WORTH_SAYING * speed:
             return None
         given = ", ".join(f"K = {k} gives {each:.2f}×" for k, each in zip(ks, speeds, strict=True))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from specviz.estimates import agreement, batch_means_error, block_starts, contradicts, interval, wilson
+from specviz.maths.estimators import agreement, batch_means_error, block_starts, contradicts, interval, wilson
 
 
 @given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))

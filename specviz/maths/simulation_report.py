@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from specviz.goodness import Fit, chi_square, total_variation
-from specviz.rule_family import RULES, Rule
-from specviz.rules import tempered
-from specviz.simulation import Outcome, simulate
-from specviz.theory import tokens_distribution
-from specviz.toy_pair import ToyPair
+from specviz.maths.chi_square import Fit, chi_square, total_variation
+from specviz.maths.formulas import tokens_distribution
+from specviz.maths.rule_variants import RULES, Rule
+from specviz.maths.rules import tempered
+from specviz.maths.simulation import Outcome, simulate
+from specviz.maths.toy_distributions import ToyPair
 
 TEMPERATURES = (0.25, 0.5, 0.7, 1.0, 1.5, 2.0)
 

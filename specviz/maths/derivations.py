@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from specviz import rules, theory
+from specviz.maths import formulas, rules
 
 TOLERANCE = 1e-9
 """Largest difference of two sides, relative to the larger one or to 1."""
@@ -51,7 +51,7 @@ class Derivation:
 
 def derivations(alpha: float, k: int, c: float) -> tuple[Derivation, ...]:
     """All of them, checked at this alpha, k and c. Raises ValueError for impossible ones."""
-    theory.speedup(alpha, k, c)
+    formulas.speedup(alpha, k, c)
     return tuple(derive(alpha, k, c) for derive in _ALL)
 
 
@@ -73,7 +73,7 @@ def _total_variation(alpha: float, k: int, c: float) -> Derivation:
 
 
 def _tokens_of_a_round(alpha: float, k: int, c: float) -> Derivation:
-    chances = theory.tokens_distribution(alpha, k)
+    chances = formulas.tokens_distribution(alpha, k)
     mean = math.fsum(n * chance for n, chance in enumerate(chances, 1))
     powers = math.fsum(alpha**i for i in range(k + 1))
     return Derivation(
@@ -99,18 +99,18 @@ def _closed_form(alpha: float, k: int) -> float:
 
 def _speed(alpha: float, k: int, c: float) -> Derivation:
     step = 1.0  # T_q; T_p = c
-    mean = math.fsum(n * chance for n, chance in enumerate(theory.tokens_distribution(alpha, k), 1))
+    mean = math.fsum(n * chance for n, chance in enumerate(formulas.tokens_distribution(alpha, k), 1))
     if math.isinf(c):
-        check = Check("c = inf: speedup and sum of i P(N = i)", theory.speedup(alpha, k, c), mean)
+        check = Check("c = inf: speedup and sum of i P(N = i)", formulas.speedup(alpha, k, c), mean)
     else:
         per_second = mean / (c * step + k * step)
         check = Check(
             f"alpha = {alpha:g}, K = {k}, T_p = {c:g}, T_q = 1: sum of i P(N = i) a round over 1/T_p, and speedup",
             per_second * c * step,
-            theory.speedup(alpha, k, c),
+            formulas.speedup(alpha, k, c),
         )
-    ceiling = theory.ceiling(alpha, c)
-    best = max(theory.speedup(alpha, i, c) for i in range(33))
+    ceiling = formulas.ceiling(alpha, c)
+    best = max(formulas.speedup(alpha, i, c) for i in range(33))
     return Derivation(
         "Speedup, and its two bounds",
         "A round costs K draft steps and one target step, T_p + K T_q, and brings E[N] tokens; the target alone\n"
@@ -127,7 +127,7 @@ def _speed(alpha: float, k: int, c: float) -> Derivation:
 
 
 def _break_even(alpha: float, k: int, c: float) -> Derivation:
-    even = theory.break_even_alpha(k, c)
+    even = formulas.break_even_alpha(k, c)
     checks: tuple[Check, ...]
     if even is None:
         checks = (
@@ -137,7 +137,7 @@ def _break_even(alpha: float, k: int, c: float) -> Derivation:
         powers = math.fsum(even**i for i in range(k + 1))
         checks = (
             Check(f"K = {k}, c = {c:g}, alpha = {even:.9f}: E[N] and 1 + K/c", powers, 1 + k / c),
-            Check("the speedup there, and 1", theory.speedup(even, k, c), 1.0),
+            Check("the speedup there, and 1", formulas.speedup(even, k, c), 1.0),
         )
     return Derivation(
         "Break-even",
@@ -149,7 +149,7 @@ def _break_even(alpha: float, k: int, c: float) -> Derivation:
 
 
 def _hopeless(k: int, c: float) -> tuple[float, float]:
-    speed = theory.speedup(1.0, k, c)
+    speed = formulas.speedup(1.0, k, c)
     return speed, min(speed, 1.0)
 
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from specviz import rules
-from specviz.rule_family import RULES
-from tests.test_rules import Probs, pairs
+from specviz.maths import rules
+from specviz.maths.rule_variants import RULES
+from tests.maths.test_rules import Probs, pairs
 
 P = np.array([0.1, 0.2, 0.3, 0.4])
 Q = np.array([0.4, 0.3, 0.2, 0.1])

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.rules import Ids, Probs, accept_probs, draws, residual, tempered
+from specviz.maths.rules import Ids, Probs, accept_probs, draws, residual, tempered
 
 Flags = NDArray[np.bool_]
 

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from specviz import simulation
-from specviz.rule_family import RULES
-from specviz.rules import overlap
-from specviz.simulated import at_temperatures, simulated
-from specviz.simulation import simulate
-from specviz.theory import expected_tokens, tokens_distribution
-from specviz.toy_pair import ToyPair, normalised, toy_pair
+from specviz.maths import simulation
+from specviz.maths.formulas import expected_tokens, tokens_distribution
+from specviz.maths.rule_variants import RULES
+from specviz.maths.rules import overlap
+from specviz.maths.simulation import simulate
+from specviz.maths.simulation_report import at_temperatures, simulated
+from specviz.maths.toy_distributions import ToyPair, normalised, toy_pair
 
 DEFAULT = toy_pair("zipf", "uniform", 100, 0.5)
 BROKEN = ("first-free", "wrong-q", "residual-p")

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from specviz import theory
-from specviz.theory_table import in_words, row, rows, thumb_notes
+from specviz.maths import formulas
+from specviz.maths.formula_table import in_words, row, rows, thumb_notes
 
 
 def test_a_row_holds_every_formula() -> None:
@@ -15,7 +15,7 @@ def test_a_row_holds_every_formula() -> None:
     assert one.best_k == 6
     assert one.distribution == pytest.approx((0.2, 0.16, 0.128, 0.1024, 0.4096))
     assert one.ceiling == pytest.approx(5.0)
-    assert one.break_even_alpha == theory.break_even_alpha(4, 10)
+    assert one.break_even_alpha == formulas.break_even_alpha(4, 10)
     assert one.operations_factor == pytest.approx(5 / 3.3616)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from specviz.goodness import chi_square, total_variation
+from specviz.maths.chi_square import chi_square, total_variation
 
 
 def test_against_scipy_where_no_id_is_rare() -> None:

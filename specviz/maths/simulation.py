@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz import rules
-from specviz.estimates import Interval, agreement, wilson
-from specviz.rule_family import Rule
-from specviz.rules import Probs
-from specviz.theory import expected_tokens
-from specviz.toy_pair import ToyPair
+from specviz.maths import rules
+from specviz.maths.estimators import Interval, agreement, wilson
+from specviz.maths.formulas import expected_tokens
+from specviz.maths.rule_variants import Rule
+from specviz.maths.rules import Probs
+from specviz.maths.toy_distributions import ToyPair
 
 CHUNK = 100_000
 """Rounds in memory at a time."""

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats as scipy_stats
 
-from specviz import rules
+from specviz.maths import rules
 
 P = [0.1, 0.2, 0.3, 0.4]
 Q = [0.4, 0.3, 0.2, 0.1]

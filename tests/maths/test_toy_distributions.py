@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from specviz.rules import overlap
-from specviz.toy_pair import normalised, toy_pair
+from specviz.maths.rules import overlap
+from specviz.maths.toy_distributions import normalised, toy_pair
 
 
 def test_shapes() -> None:

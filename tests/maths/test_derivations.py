@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specviz.derivations import Check, derivations
+from specviz.maths.derivations import Check, derivations
 
 
 @settings(deadline=None, max_examples=60)
@@ -36,13 +36,13 @@ def test_a_check_tells_two_numbers_apart() -> None:
 
 
 def test_a_wrong_formula_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specviz.theory.tokens_distribution", lambda alpha, k: [0.5, 0.6])
+    monkeypatch.setattr("specviz.maths.formulas.tokens_distribution", lambda alpha, k: [0.5, 0.6])
     assert not all(check.holds for derived in derivations(0.8, 4, 10.0) for check in derived.checks)
 
 
 @pytest.mark.parametrize("c", [10.0, math.inf])
 def test_the_speedup_is_checked_on_a_way_of_its_own(monkeypatch: pytest.MonkeyPatch, c: float) -> None:
-    monkeypatch.setattr("specviz.theory.expected_tokens", lambda alpha, k: 2.0)
+    monkeypatch.setattr("specviz.maths.formulas.expected_tokens", lambda alpha, k: 2.0)
     assert not derivations(0.8, 4, c)[2].checks[0].holds
 
 

@@ -1,0 +1,1 @@
+"""Formulas, rules, estimators and a toy simulation: pure numpy, no events."""
