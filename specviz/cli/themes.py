@@ -8,14 +8,14 @@ from specviz.cli.console import show
 from specviz.core.safe_text import safe_terminal_text
 
 if TYPE_CHECKING:
-    from specviz.ui.theme_files import BadTheme, ThemeFile
-    from specviz.ui.themes import Themes
+    from specviz.theming.loader import Themes
+    from specviz.theming.theme_file import BadTheme, ThemeFile
 
 
 def themes(as_json: bool) -> int:
     """Print all themes and all bad files, as lines or as one JSON object."""
-    from specviz.ui.theme_contrast import hard_to_read
-    from specviz.ui.themes import DEFAULT, load_themes, user_folder
+    from specviz.theming.contrast import hard_to_read
+    from specviz.theming.loader import DEFAULT, load_themes, user_folder
 
     found, folder = load_themes(), user_folder()
     if as_json:
@@ -57,7 +57,7 @@ def _ground(theme: "ThemeFile") -> str:
 
 
 def _object(found: "Themes") -> dict[str, object]:
-    from specviz.ui.theme_contrast import hard_to_read
+    from specviz.theming.contrast import hard_to_read
 
     return {
         "themes": [

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from textual.app import App
 from textual.filter import DimFilter, LineFilter, Monochrome, NoColor
 
-from specviz.ui import themes
-from specviz.ui.colourless import Colourless
+from specviz.theming import loader
+from specviz.theming.loader import Themes
+from specviz.theming.no_color import Colourless
+from specviz.theming.theme_file import BadTheme
 from specviz.ui.literal import literal, literal_lines
-from specviz.ui.theme_files import BadTheme
-from specviz.ui.themes import Themes
 
 READING_TIME = 15
 """Seconds that what is wrong with theme files stays on screen."""
@@ -32,18 +32,18 @@ class Themed(App[None]):
         return [*kept, Colourless()] if self.no_color else kept
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        return dict(themes.variable_defaults())
+        return dict(loader.variable_defaults())
 
     def use_theme(self, wanted: str | None) -> None:
         """Read the themes and put one on; the default where there is none of that name."""
         named = self.read_themes().named
         self._unknown_theme = None if wanted in (None, *named) else wanted
-        self.theme = wanted if wanted is not None and wanted in named else themes.DEFAULT
+        self.theme = wanted if wanted is not None and wanted in named else loader.DEFAULT
 
     def read_themes(self) -> Themes:
         """Read the files anew. The theme in use changes with its file; it stays where its file has gone."""
         known = self.themes.named
-        self.themes = themes.load_themes()
+        self.themes = loader.load_themes()
         for name in known.keys() - self.themes.named.keys() - {self.theme}:
             self.unregister_theme(name)
         for theme in self.themes.named.values():
@@ -55,7 +55,7 @@ class Themed(App[None]):
     def tell_bad_themes(self) -> None:
         """One notification about all bad files, once for as long as they stay as they are."""
         if self.themes.bad and self.themes.bad != self._told:
-            words = literal_lines(themes.complaint(self.themes.bad))
+            words = literal_lines(loader.complaint(self.themes.bad))
             self.notify(words, title="Themes left out", severity="error", timeout=READING_TIME, markup=False)
         self._told = self.themes.bad
         if self._unknown_theme is not None:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from specviz.cli import main
-from specviz.ui import themes
+from specviz.theming import loader
 
-GOOD = (themes.shipped_folder() / "light.toml").read_text("utf-8")
+GOOD = (loader.shipped_folder() / "light.toml").read_text("utf-8")
 
 
 @pytest.fixture
 def mine() -> Path:
     """A folder of the user's with a good theme and one with three errors."""
-    folder = themes.user_folder()
+    folder = loader.user_folder()
     folder.mkdir(parents=True)
     (folder / "ocean.toml").write_text(GOOD.replace('name = "light"', 'name = "ocean"'), "utf-8")
     bad = GOOD.replace('name = "light"', 'name = "reef"').replace("dark = false", "dark = 0")
@@ -31,8 +31,8 @@ def test_lines(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in out
     lines = out.splitlines()
     assert lines[0].split() == ["theme", "ground", "from", "file"]
-    rows = {line.split()[0]: line for line in lines[1 : 1 + len(themes.load_themes().named)]}
-    assert rows["dark"].split() == ["dark", "(default)", "dark", "specviz", str(themes.shipped_folder() / "dark.toml")]
+    rows = {line.split()[0]: line for line in lines[1 : 1 + len(loader.load_themes().named)]}
+    assert rows["dark"].split() == ["dark", "(default)", "dark", "specviz", str(loader.shipped_folder() / "dark.toml")]
     assert rows["terminal"].split()[1:5] == ["dark,", "16", "colours", "specviz"]
     assert rows["ocean"].split() == ["ocean", "light", "you", str(mine / "ocean.toml")]
     assert "reef" not in rows
@@ -94,5 +94,5 @@ def test_a_theme_that_is_hard_to_read_is_kept_and_told_of(mine: Path, capsys: py
 def test_before_there_is_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["themes"]) == 0
     out = capsys.readouterr().out
-    assert f"Your own go into {themes.user_folder()} (to be made):" in out
+    assert f"Your own go into {loader.user_folder()} (to be made):" in out
     assert "left out" not in out

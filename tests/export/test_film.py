@@ -11,7 +11,7 @@ from specviz.cli.export.cast import to_cast
 from specviz.cli.export.frames import frames
 from specviz.cli.export.palette import Palette, palettes
 from specviz.core.safe_text import width
-from specviz.ui.themes import load_themes
+from specviz.theming.loader import load_themes
 from tests.export.runs import hostile, recording, sampled, small, unsafe
 from tests.ui.builders import make_round
 

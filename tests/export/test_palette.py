@@ -7,7 +7,7 @@ import pytest
 
 from specviz.cli.export.palette import palettes
 from specviz.core.errors import SpecvizError
-from specviz.ui.themes import load_themes
+from specviz.theming.loader import load_themes
 
 NAMES = (
     *("background", "surface", "panel", "foreground", "primary", "secondary"),

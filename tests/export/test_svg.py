@@ -8,7 +8,7 @@ from specviz.cli.export.frames import frames
 from specviz.cli.export.palette import Palette, palettes
 from specviz.cli.export.recording import Recording
 from specviz.cli.export.svg import frame_svg, to_svg
-from specviz.ui.themes import load_themes
+from specviz.theming.loader import load_themes
 from tests.export.runs import hostile, recording, sampled, small, unsafe
 from tests.ui.builders import make_round
 

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from specviz.core.events import End, Event, Header, Round
 from specviz.stats import RunStats
-from specviz.ui.themes import load_themes, variable_defaults
+from specviz.theming.loader import load_themes, variable_defaults
 from specviz.ui.widgets.legend import Legend
 from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
 from specviz.ui.widgets.positions import PositionsPanel

@@ -9,9 +9,9 @@ from textual.widget import Widget
 
 from specviz import trace
 from specviz.core.events import Calibration, Round
+from specviz.theming.loader import load_themes, variable_defaults
 from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.screens.metrics import MetricsScreen
-from specviz.ui.themes import load_themes, variable_defaults
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.metrics_layout import Layout, Line
 from specviz.ui.widgets.metrics_page import Page

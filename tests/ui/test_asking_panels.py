@@ -14,13 +14,13 @@ from textual.widgets import Input, Static
 
 from specviz.breakpoints import Breakpoint, parse_breakpoint
 from specviz.core.events import Round
+from specviz.theming.loader import load_themes, variable_defaults
 from specviz.ui.screens.breakpoints import BreakpointsScreen, KindLine
 from specviz.ui.screens.find import FindScreen
 from specviz.ui.screens.go_to import GoToScreen
 from specviz.ui.screens.help import HelpScreen
 from specviz.ui.screens.prompt import PromptScreen
 from specviz.ui.screens.save import SaveScreen
-from specviz.ui.themes import load_themes, variable_defaults
 from specviz.ui.widgets.field import Field, Toggle
 from specviz.ui.widgets.hit_list import HitList
 from tests.core.test_safe_text import NASTY, assert_safe

@@ -41,7 +41,7 @@ class Look:
 
     @property
     def palettes(self) -> Palettes:
-        from specviz.ui.themes import load_themes
+        from specviz.theming.loader import load_themes
 
         return palettes(self.theme, load_themes())
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from specviz.core.errors import SpecvizError
 
 if TYPE_CHECKING:
-    from specviz.ui.themes import Themes
+    from specviz.theming.loader import Themes
 
 LIGHT, DARK = "light", "dark"
 _FIELDS = (

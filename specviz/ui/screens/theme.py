@@ -6,10 +6,10 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from specviz.theming.loader import Themes
+from specviz.theming.theme_file import ThemeFile
 from specviz.ui.glyphs import Kind, glyphs
 from specviz.ui.screens.panel import Panel
-from specviz.ui.theme_files import ThemeFile
-from specviz.ui.themes import Themes
 
 SAMPLED: tuple[Kind, ...] = ("accepted", "rejected", "resampled", "bonus")
 """Kinds of tokens whose signs stand beside a name, in the theme's colours."""

@@ -5,7 +5,7 @@ from math import floor
 from textual.color import Color
 from textual.constants import DIM_FACTOR
 
-from specviz.ui.theme_files import PLOTS, TOKENS, ThemeFile
+from specviz.theming.theme_file import PLOTS, TOKENS, ThemeFile
 
 LEAST = 3.0
 """The contrast below which a text is told to be hard to read: what WCAG 2 asks of large text."""

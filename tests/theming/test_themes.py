@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from specviz.ui import themes
+from specviz.theming import loader
+from specviz.theming.theme_file import PLOTS, TOKENS, BadTheme, ThemeFile, read_theme
+from specviz.theming.toml_lines import Problem, key_lines, parse
 from specviz.ui.app import SpecvizApp
 from specviz.ui.screens.theme import ThemeScreen
-from specviz.ui.theme_files import PLOTS, TOKENS, BadTheme, ThemeFile, read_theme
-from specviz.ui.theme_lines import Problem, key_lines, parse
 from tests.ui.conftest import hit, make_app, on_main, ready
 
-GOOD = (themes.shipped_folder() / "dark.toml").read_text("utf-8")
+GOOD = (loader.shipped_folder() / "dark.toml").read_text("utf-8")
 LINES = GOOD.split("\n")
 THREE_ERRORS = (
     GOOD.replace('name = "dark"', 'name = "mine"')
@@ -29,7 +29,7 @@ def line(start: str) -> int:
 
 
 def put(name: str, text: str) -> Path:
-    folder = themes.user_folder()
+    folder = loader.user_folder()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_text(text, "utf-8")
@@ -198,7 +198,7 @@ def test_users_themes_load_beside_bad_ones_and_never_shadow_the_shipped() -> Non
     put("b-mine.toml", renamed("mine", ("#5bb8ee", "#77ccff")))
     shadow = put("c-shadow.toml", GOOD.replace("#5bb8ee", "#000000"))
     put("d-mine.toml", renamed("mine"))
-    named, bad = themes.load_themes()
+    named, bad = loader.load_themes()
     assert next(iter(named)) == "dark"
     assert [name for name, theme in named.items() if not theme.shipped] == ["mine"]
     assert list(named)[-1] == "mine"
@@ -210,14 +210,14 @@ def test_users_themes_load_beside_bad_ones_and_never_shadow_the_shipped() -> Non
 
 
 def test_the_complaint_has_an_end() -> None:
-    assert themes.complaint([]) == ""
+    assert loader.complaint([]) == ""
     many = BadTheme(Path("/x/many.toml"), "many", tuple(Problem(n, "k", "wrong") for n in range(1, 12)))
     more = BadTheme(Path("/x/more.toml"), "more", (Problem(1, "k", "wrong"),))
-    assert themes.complaint([many, more]).split("\n") == [
+    assert loader.complaint([many, more]).split("\n") == [
         *(f"many.toml, line {n}, k: wrong" for n in (1, 2, 3)),
         "… and 9 more: specviz themes",
     ]
-    assert themes.complaint([more]) == "more.toml, line 1, k: wrong"
+    assert loader.complaint([more]) == "more.toml, line 1, k: wrong"
 
 
 def said(app: SpecvizApp) -> list[str]:
@@ -244,7 +244,7 @@ async def test_a_theme_that_is_not_there_is_said_and_the_default_used() -> None:
     app = make_app(theme="no such [/] theme")
     async with app.run_test() as pilot:
         await pilot.pause()
-        assert app.theme == themes.DEFAULT
+        assert app.theme == loader.DEFAULT
         assert said(app) == ['No theme "no such [/] theme": using "dark". `specviz themes` lists them.']
 
 
@@ -254,8 +254,8 @@ def ground(app: SpecvizApp) -> str:
 
 async def test_the_theme_under_the_cursor_is_on_until_it_is_kept_or_left() -> None:
     app = make_app()
-    names = list(themes.load_themes().named)
-    second, third = (themes.load_themes().named[name].background for name in names[1:3])
+    names = list(loader.load_themes().named)
+    second, third = (loader.load_themes().named[name].background for name in names[1:3])
     async with app.run_test(size=(120, 40)) as pilot:
         await ready(pilot, app)
         before = ground(app)
@@ -318,4 +318,4 @@ async def test_files_are_read_again_when_the_list_opens() -> None:
 
 
 def test_the_defaults_are_what_textual_lacks() -> None:
-    assert set(themes.variable_defaults()) == {f"token-{name}" for name in TOKENS} | {f"plot-{name}" for name in PLOTS}
+    assert set(loader.variable_defaults()) == {f"token-{name}" for name in TOKENS} | {f"plot-{name}" for name in PLOTS}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import platformdirs
 
-from specviz.ui.theme_files import OWN, BadTheme, ThemeFile, read_theme
+from specviz.theming.theme_file import OWN, BadTheme, ThemeFile, read_theme
 
 DEFAULT = "dark"
 MOST_TOLD = 3

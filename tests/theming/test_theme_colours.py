@@ -16,15 +16,15 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 import specviz.ui
-from specviz.ui import themes
+from specviz.theming import loader
+from specviz.theming.theme_file import ThemeFile
 from specviz.ui.app import SpecvizApp
 from specviz.ui.glyphs import SIGNS
 from specviz.ui.screens.theme import ThemeScreen
-from specviz.ui.theme_files import ThemeFile
 from tests.ui.colours import SIGHT, apart, contrast
 from tests.ui.conftest import Script, hit, make_app, on_main, ready, sampled, until
 
-SHIPPED = themes.load_themes().named
+SHIPPED = loader.load_themes().named
 IN_RGB = [name for name, theme in SHIPPED.items() if not theme.ansi]
 GROUNDS = ("background", "surface", "panel")
 VERDICTS = ("accepted", "rejected", "resampled", "bonus")

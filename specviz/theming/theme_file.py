@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from specviz.ui.theme_lines import Problem, key_lines, line_of, parse
+from specviz.theming.toml_lines import Problem, key_lines, line_of, parse
 
 COLORS = (
     "background",

@@ -1,0 +1,1 @@
+"""Theme files, and the colours that come from them."""
