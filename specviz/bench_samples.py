@@ -8,7 +8,7 @@ import numpy as np
 
 from specviz.bench_plan import Configuration, Contender, Plan, Task
 from specviz.core.events import Calibration, Round
-from specviz.tally import Tally, tally
+from specviz.stats.round_counts import Tally, tally
 
 
 @dataclass(frozen=True, slots=True)

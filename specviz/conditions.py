@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from specviz.core.events import Drafted, Emitted, Round, Settings
 from specviz.maths.estimators import agreement
-from specviz.tally import accept_chance
+from specviz.stats.round_counts import accept_chance
 
 
 class Sight(NamedTuple):

@@ -9,13 +9,13 @@ from typing import Literal, overload
 import numpy as np
 
 from specviz.core.events import Drafted, Round, Settings
-from specviz.drafted import REJECTED
-from specviz.drafted_table import DraftedPart, DraftedTable
 from specviz.maths import formulas
 from specviz.maths.estimators import Interval, batch_means_error
 from specviz.maths.formula_table import EDGE, Row, in_words, row
-from specviz.rates import LiveRates, expected_lengths
-from specviz.tally import Tallies, tallied
+from specviz.stats.drafted import REJECTED
+from specviz.stats.drafted_table import DraftedPart, DraftedTable
+from specviz.stats.rates import LiveRates, expected_lengths
+from specviz.stats.round_counts import Tallies, tallied
 
 Name = Literal["alpha", "k", "c"]
 NAMES: tuple[Name, ...] = ("alpha", "k", "c")

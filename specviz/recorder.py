@@ -14,7 +14,7 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Failed, Header, Round, StopReason
 from specviz.core.safe_text import visible
 from specviz.rounds import RoundLines
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 from specviz.trace import dump
 
 IN_MEMORY = 2**26

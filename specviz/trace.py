@@ -19,7 +19,7 @@ from specviz.core.gc_paused import nothing_collected
 from specviz.core.safe_text import visible
 from specviz.quick import quick_round
 from specviz.schema import BadLine, check_entry, from_json, quote, to_json
-from specviz.tally import inconsistency
+from specviz.stats.round_counts import inconsistency
 
 SCHEMA = "specviz-trace"
 VERSION = 1

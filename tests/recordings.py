@@ -23,7 +23,7 @@ from specviz.core.events import (
     Token,
     Verdict,
 )
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 from specviz.trace import Trace
 
 SMALL = Path(__file__).parent / "data" / "small.jsonl"

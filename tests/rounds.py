@@ -17,7 +17,7 @@ from specviz.core.events import (
     Timing,
     Verdict,
 )
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 
 VERDICTS: dict[str, Verdict] = {"a": "accepted", "r": "rejected", "u": "untested", "i": "ignored"}
 BASE = Settings()

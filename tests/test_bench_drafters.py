@@ -11,7 +11,7 @@ from specviz.bench_samples import position_rates
 from specviz.bench_summary import summarise_bench
 from specviz.cli.bench_table import calibrated, drafter_rows, drafter_titles, measured_rows, notes, speedup_rows
 from specviz.core.events import Calibration
-from specviz.tally import tally
+from specviz.stats.round_counts import tally
 from tests.rounds import make_round
 from tests.test_bench_report import ASSUMED, rounds, seen, timing
 

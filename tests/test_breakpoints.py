@@ -11,7 +11,7 @@ import pytest
 from specviz import text_search
 from specviz.breakpoints import KINDS, Breakpoint, Watch, make_breakpoint, names_condition, parse_breakpoint
 from specviz.core.events import Drafted, Emitted, Round, Settings
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 from specviz.text_search import FOR_ALL, FOR_EACH, PATIENCE, WINDOW
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run

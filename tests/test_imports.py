@@ -59,7 +59,7 @@ def test_modules_are_found() -> None:
     assert {"specviz.decoder.live"} <= set(DECODER)
     assert {
         "specviz.core.events",
-        "specviz.stats",
+        "specviz.stats.run_stats",
         "specviz.maths.formulas",
         "specviz.maths.rules",
         "specviz.trace",

@@ -12,7 +12,7 @@ from specviz.lab import NAMES, STOPS, Choice, LabPoint, Name, begin, cost, lab_p
 from specviz.lab import written as written_of
 from specviz.maths import formulas
 from specviz.maths.formula_table import row
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 from tests.ui.builders import make_calibration, make_header, make_round, make_run
 
 

@@ -8,13 +8,13 @@ import pytest
 from numpy.typing import NDArray
 
 from specviz.core.events import Top
-from specviz.dependence import dependence
-from specviz.drafted_tokens import drafted_rows, overlap_histogram, rejected_ids
 from specviz.maths import rules
-from specviz.peer_rates import peer_rates
 from specviz.recorder import Recorder
-from specviz.speed import speed_view
-from specviz.stats import RunStats
+from specviz.stats.draft_queries import drafted_rows, overlap_histogram, rejected_ids
+from specviz.stats.engine_rates import peer_rates
+from specviz.stats.formula_gap import dependence
+from specviz.stats.run_stats import RunStats
+from specviz.stats.speed import speed_view
 from specviz.trace import Trace, read
 from tests import recomputed
 from tests.bundled_run import ROUNDS

@@ -13,7 +13,7 @@ from specviz.bench_plan import MODEL
 from specviz.bench_report import BenchReport, Measurement, Prediction, Row, Spread
 from specviz.cli.console import colours, plain_words, speaks_unicode
 from specviz.core.safe_text import safe_terminal_text
-from specviz.tally import chance_name
+from specviz.stats.round_counts import chance_name
 
 DASH = "–"
 PLAIN_BOX = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)

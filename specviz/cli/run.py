@@ -16,10 +16,10 @@ from specviz.core.events import Emitted, End, Event, Failed, Header, Notice, Pro
 from specviz.core.options import RunOptions, RunRequest
 from specviz.core.safe_text import TextDecoder, safe_terminal_text
 from specviz.core.units import bytes_in_words
-from specviz.rates import Rates
 from specviz.recorder import Recorder
 from specviz.session import failure
-from specviz.stats import RunStats
+from specviz.stats.rates import Rates
+from specviz.stats.run_stats import RunStats
 from specviz.ui.transfer import Transfer
 
 LINE_EVERY_S = 10.0

@@ -5,7 +5,7 @@ import traceback
 from pathlib import Path
 
 from specviz.core.safe_text import safe_terminal_text
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 from specviz.ui.literal import literal
 from specviz.ui.status import number, rate
 

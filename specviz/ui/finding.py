@@ -10,7 +10,7 @@ from specviz.breakpoints import Breakpoint, condition, names_condition, parse_br
 from specviz.conditions import rows_of
 from specviz.core.events import Drafted, Emitted, Round
 from specviz.core.safe_text import visible
-from specviz.drafted_tokens import Drafts, rejected_beside, worst_tested
+from specviz.stats.draft_queries import Drafts, rejected_beside, worst_tested
 from specviz.ui.widgets.numbers import short, told_apart
 from specviz.ui.widgets.sentences import default_row, drawn, greedy
 

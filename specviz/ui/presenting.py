@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from specviz.core.events import Drafted, End, Round
 from specviz.core.safe_text import clip, width
-from specviz.rates import LiveRates
+from specviz.stats.rates import LiveRates
 from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.keys import Key
 from specviz.ui.literal import literal

@@ -7,7 +7,7 @@ from typing import Literal
 
 from specviz.core.events import End, Progress, Settings, Stage
 from specviz.core.safe_text import clip, width
-from specviz.stats import LiveRates
+from specviz.stats.run_stats import LiveRates
 from specviz.ui.literal import literal
 from specviz.ui.widgets.numbers import plus_minus, prob, times
 from specviz.ui.widgets.sentences import ENDS

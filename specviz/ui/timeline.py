@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
-from specviz.drafted_table import DraftedTable
 from specviz.rounds import Rounds
-from specviz.stats import LiveRates, RunStats, Series
+from specviz.stats.drafted_table import DraftedTable
+from specviz.stats.run_stats import LiveRates, RunStats, Series
 from specviz.ui.phases import Reveal, focus, phases, stage
 from specviz.ui.widgets.sentences import default_row
 from specviz.ui.widgets.telling import Telling

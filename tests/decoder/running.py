@@ -13,7 +13,7 @@ from specviz.core.events import Calibration, Emitted, End, Event, Header, Notice
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.decoder.live import LiveSource, Pair
 from specviz.decoder.models import CausalModel
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 
 
 def setting(k: int = 4, temperature: float = 1.0, **others: Any) -> Settings:

@@ -7,7 +7,7 @@ import pytest
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round, Settings
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 from tests.decoder.models import Shelf, everywhere, one_hot, text_of
 from tests.decoder.running import Feeds, greedy, opened, play, setting
 

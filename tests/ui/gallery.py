@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from specviz.core.events import End, Event, Header, Round
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.ui.widgets.legend import Legend
 from specviz.ui.widgets.plots import AlphaPlot, TokensPlot

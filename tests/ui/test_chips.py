@@ -9,7 +9,7 @@ import pytest
 from specviz.core.events import End, PlainReason, Round, Settings
 from specviz.core.options import MAX_K
 from specviz.core.safe_text import width
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.phases import Reveal, phases
 from specviz.ui.presenting import Caption, at_the_end, caption, caption_fields, figure_fields, pair, title_fields

@@ -6,8 +6,8 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.core.events import Settings
-from specviz.drafted_tokens import drafted_rows, overlap_histogram
-from specviz.stats import RunStats
+from specviz.stats.draft_queries import drafted_rows, overlap_histogram
+from specviz.stats.run_stats import RunStats
 from specviz.ui.finding import hits
 from specviz.ui.glyphs import ASCII, UNICODE, Glyphs
 from specviz.ui.status import rate_fields

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.core.events import Calibration, End, Settings, Timing
-from specviz.dependence import Dependence, Share, dependence
+from specviz.stats.formula_gap import Dependence, Share, dependence
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.metrics_acceptance import acceptance

@@ -5,8 +5,8 @@ from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from specviz.drafted_table import DraftedTable
-from specviz.stats import RunStats
+from specviz.stats.drafted_table import DraftedTable
+from specviz.stats.run_stats import RunStats
 from specviz.ui.keys import KEYS
 from specviz.ui.screens import metrics
 from specviz.ui.screens.metrics import MetricsScreen

@@ -3,9 +3,9 @@
 import pytest
 from rich.cells import cell_len
 
-from specviz.drafted import Rank
-from specviz.drafted_table import DraftedTable
-from specviz.drafted_tokens import drafted_rows, first_rows
+from specviz.stats.draft_queries import drafted_rows, first_rows
+from specviz.stats.drafted import Rank
+from specviz.stats.drafted_table import DraftedTable
 from specviz.ui.finding import NOWHERE, worst_overlap
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.widgets.metrics_table import (

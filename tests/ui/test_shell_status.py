@@ -8,7 +8,7 @@ import pytest
 from specviz.core.events import Calibration, End, Event, Progress, Ready, Settings
 from specviz.core.options import RunRequest
 from specviz.core.safe_text import width
-from specviz.stats import Rates, RunStats
+from specviz.stats.run_stats import Rates, RunStats
 from specviz.ui.farewell import farewell
 from specviz.ui.options import AppOptions
 from specviz.ui.status import (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from specviz.core.events import Settings
-from specviz.stats import RunStats, Series
+from specviz.stats.run_stats import RunStats, Series
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, round_ticks
 from specviz.ui.widgets.plots import AlphaPlot, TokensPlot, paint

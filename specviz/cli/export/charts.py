@@ -7,8 +7,8 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from specviz.rates import PositionRate, Rates
-from specviz.series import Series
+from specviz.stats.rates import PositionRate, Rates
+from specviz.stats.series import Series
 from specviz.ui.widgets.numbers import fixed, prob
 
 WIDTH, HEIGHT = 460, 232

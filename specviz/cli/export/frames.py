@@ -8,7 +8,7 @@ from specviz.cli.export.recording import Recording
 from specviz.cli.export.text_lines import text_lines
 from specviz.core.events import Drafted, Round
 from specviz.core.safe_text import clip, visible, width
-from specviz.rates import Rates
+from specviz.stats.rates import Rates
 from specviz.ui.glyphs import SIGNS, UNICODE
 from specviz.ui.widgets import flow
 from specviz.ui.widgets.numbers import fixed, prob, ratio, told_apart

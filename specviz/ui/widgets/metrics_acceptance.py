@@ -3,9 +3,9 @@
 from functools import partial
 from typing import NamedTuple
 
-from specviz.drafted_tokens import overlap_histogram
-from specviz.peer_rates import PeerRate, peer_rates
-from specviz.rates import Rates
+from specviz.stats.draft_queries import overlap_histogram
+from specviz.stats.engine_rates import PeerRate, peer_rates
+from specviz.stats.rates import Rates
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.drawing import Part, bar
 from specviz.ui.widgets.metrics_layout import (

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from specviz.core.events import Settings
-from specviz.drafted_table import DraftedPart, DraftedTable
-from specviz.stats import Rates, RunStats
+from specviz.stats.drafted_table import DraftedPart, DraftedTable
+from specviz.stats.run_stats import Rates, RunStats
 from specviz.ui.widgets.numbers import counted
 
 

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from specviz.rates import Rates
-from specviz.speed import SpeedView, speed_view
+from specviz.stats.rates import Rates
+from specviz.stats.speed import SpeedView, speed_view
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.metrics_layout import Fact, Layout, Lines, beside, facts, heading, paragraph, stacked
 from specviz.ui.widgets.metrics_scope import Scope

@@ -1,6 +1,6 @@
 """The speedup of the model over K, as columns: where this run stands, where it would be fastest."""
 
-from specviz.speed import SpeedView
+from specviz.stats.speed import SpeedView
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.drawing import EIGHTHS
 from specviz.ui.widgets.metrics_layout import Line, Lines, heading, said

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.safe_text import visible
-from specviz.drafted import Rank
-from specviz.drafted_tokens import (
+from specviz.stats.draft_queries import (
     DraftedRow,
     Drafts,
     First,
@@ -19,6 +18,7 @@ from specviz.drafted_tokens import (
     first_rows,
     part_of,
 )
+from specviz.stats.drafted import Rank
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.drawing import fit
 from specviz.ui.widgets.metrics_layout import Line

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from specviz.dependence import Dependence, Share, dependence
-from specviz.rates import Rates
+from specviz.stats.formula_gap import Dependence, Share, dependence
+from specviz.stats.rates import Rates
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.drawing import Part, bar
 from specviz.ui.widgets.metrics_layout import (

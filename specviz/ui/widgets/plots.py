@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from textual_plotext import Plot
 
-from specviz.stats import LiveRates
+from specviz.stats.run_stats import LiveRates
 from specviz.ui.glyphs import Glyphs, panel_css
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, round_ticks
 from specviz.ui.widgets.drawing import Part

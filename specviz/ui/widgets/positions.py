@@ -7,7 +7,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from specviz.stats import LiveRates, PositionRate
+from specviz.stats.run_stats import LiveRates, PositionRate
 from specviz.ui.glyphs import Glyphs, glyphs, panel_css
 from specviz.ui.widgets.bordered import Bordered
 from specviz.ui.widgets.drawing import Part, bar, fit

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from specviz.core.events import Drafted, Emitted, Round
 from specviz.core.safe_text import clip, visible, width
-from specviz.tally import chance_name, named_chance
+from specviz.stats.round_counts import chance_name, named_chance
 from specviz.ui.glyphs import Glyphs
 from specviz.ui.phases import WAITING, Stage, mark_of
 from specviz.ui.widgets.drawing import Part, accept_bar, fit

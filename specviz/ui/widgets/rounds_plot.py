@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from specviz.stats import LiveRates, Series
+from specviz.stats.run_stats import LiveRates, Series
 from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, defined
 from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.drawn import Drawn

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from specviz.core.events import Drafted, Round
-from specviz.drafted import tokens_lost
-from specviz.drafted_tokens import DraftedRow, RejectedId, drafted_rows, overlap_histogram, rejected_ids
+from specviz.stats.draft_queries import DraftedRow, RejectedId, drafted_rows, overlap_histogram, rejected_ids
+from specviz.stats.drafted import tokens_lost
 from specviz.trace import read
 from tests.recordings import SMALL
 from tests.rounds import BASE, make_round

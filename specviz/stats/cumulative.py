@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.maths.estimators import block_bounds
-from specviz.tally import TALLY_DTYPE, Tallies, Tally
+from specviz.stats.round_counts import TALLY_DTYPE, Tallies, Tally
 
 Sum = Literal[
     "k",

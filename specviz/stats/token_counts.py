@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.drafted import REJECTED, Rows
+from specviz.stats.drafted import REJECTED, Rows
 
 TokenNumbers = NDArray[np.void]
 """By the token's place: ``drafted``, ``tested``, ``rejected``, and the tokens ``lost`` by all its rejections."""

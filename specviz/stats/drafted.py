@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.events import Drafted, Round, Verdict
-from specviz.tally import named_chance
+from specviz.stats.round_counts import named_chance
 
 DRAFTED_DTYPE = np.dtype(
     [

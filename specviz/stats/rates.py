@@ -14,8 +14,8 @@ import numpy as np
 from specviz.core.events import Calibration, Settings
 from specviz.maths import formulas
 from specviz.maths.estimators import Interval, agreement, block_means_error, contradicts, interval, wilson
-from specviz.tally import chance_name
-from specviz.totals import Counts, Part
+from specviz.stats.cumulative import Counts, Part
+from specviz.stats.round_counts import chance_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.events import Round
-from specviz.drafted import BINS, COUNTS, DRAFTED_DTYPE, Count, Rank, Rows, counted, ranked, row_of, tokens_lost
-from specviz.leading import Leading
-from specviz.token_counts import TokenCounts, TokenNumbers
+from specviz.stats.drafted import BINS, COUNTS, DRAFTED_DTYPE, Count, Rank, Rows, counted, ranked, row_of, tokens_lost
+from specviz.stats.leading import Leading
+from specviz.stats.token_counts import TokenCounts, TokenNumbers
 
 STRIDE = 256
 """Rows between two counts that are kept."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.events import Round, Verdict
-from specviz.drafted import REJECTED, VERDICTS, Rank
-from specviz.drafted_table import DraftedPart, DraftedTable
-from specviz.token_counts import TokenNumbers
+from specviz.stats.drafted import REJECTED, VERDICTS, Rank
+from specviz.stats.drafted_table import DraftedPart, DraftedTable
+from specviz.stats.token_counts import TokenNumbers
 
 Drafts = DraftedPart | DraftedTable | Iterable[Round]
 T = TypeVar("T")

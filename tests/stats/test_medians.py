@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from specviz.medians import FAR, MovingMedians
+from specviz.stats.medians import FAR, MovingMedians
 
 VALUES = np.random.default_rng(3).integers(0, 40, 1000).astype(float)
 

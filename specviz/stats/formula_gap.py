@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from specviz.core.events import Round
 from specviz.maths.estimators import Interval, wilson
-from specviz.rates import Rates, mean_share
-from specviz.tally import tally
-from specviz.totals import Part, TallyTable
+from specviz.stats.cumulative import Part, TallyTable
+from specviz.stats.rates import Rates, mean_share
+from specviz.stats.round_counts import tally
 
 STRETCHES = 4
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from specviz.core.options import MAX_K
 from specviz.maths import formulas
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 
 
 @dataclass(frozen=True, slots=True)

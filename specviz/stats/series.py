@@ -9,7 +9,7 @@ from typing import overload
 
 from specviz.maths.estimators import wilson
 from specviz.maths.formulas import expected_tokens
-from specviz.tally import Tally
+from specviz.stats.round_counts import Tally
 
 
 class Prefix(Sequence[float | None]):

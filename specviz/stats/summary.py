@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from specviz.core.events import End, Header, Settings, Token
 from specviz.core.safe_text import emitted_text
-from specviz.rates import Rates
+from specviz.stats.rates import Rates
 
 
 class Span(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 
 from specviz.core.events import End
 from specviz.maths import formulas
-from specviz.stats import RunStats
+from specviz.stats.run_stats import RunStats
 from tests.rounds import emitted, header, make_round, segmented
 
 KEYS = {

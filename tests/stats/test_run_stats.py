@@ -9,7 +9,7 @@ import pytest
 
 from specviz.core.events import Calibration, Notice, Settings, Timing
 from specviz.maths import formulas
-from specviz.stats import Rates, RunStats, inconsistency
+from specviz.stats.run_stats import Rates, RunStats, inconsistency
 from tests.rounds import BASE, TIMING, accepting, emitted, fold, make_round, segmented
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from specviz.core.events import Settings
 from specviz.maths.estimators import block_starts
-from specviz.series import Prefix, SeriesFold
-from specviz.stats import RunStats
-from specviz.tally import Tally, tally
-from specviz.totals import STRIDE, TallyTable
+from specviz.stats.cumulative import STRIDE, TallyTable
+from specviz.stats.round_counts import Tally, tally
+from specviz.stats.run_stats import RunStats
+from specviz.stats.series import Prefix, SeriesFold
 from tests.rounds import accepting, fold, make_round
 
 LENGTHS = (*range(0, 5), 9)

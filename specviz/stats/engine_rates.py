@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from specviz.rates import Rates
+from specviz.stats.rates import Rates
 
 
 @dataclass(frozen=True, slots=True)

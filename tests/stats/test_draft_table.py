@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from specviz import drafted
-from specviz.drafted import Count, Rank, Rows
-from specviz.drafted_table import STRIDE, DraftedPart, DraftedTable
-from specviz.drafted_tokens import DraftedRow, dearest, drafted_rows, first_ids, first_rows, rejected_ids
+from specviz.stats.draft_queries import DraftedRow, dearest, drafted_rows, first_ids, first_rows, rejected_ids
+from specviz.stats.drafted import Count, Rank, Rows
+from specviz.stats.drafted_table import STRIDE, DraftedPart, DraftedTable
+from specviz.stats.run_stats import drafted
 from tests.ui.builders import make_run
 
 RUN = [
@@ -108,7 +108,7 @@ def test_a_round_more_is_all_that_is_looked_at(monkeypatch: pytest.MonkeyPatch) 
         return counted(rows)
 
     monkeypatch.setattr(DraftedTable, "_between", measured)
-    monkeypatch.setattr("specviz.drafted_table.counted", counted_and_seen)
+    monkeypatch.setattr("specviz.stats.drafted_table.counted", counted_and_seen)
     table._token_counts._rows = table._between
     for round in RUN[390:]:
         table.add(round)

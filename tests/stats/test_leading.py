@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from specviz.leading import Leading, lowest
+from specviz.stats.leading import Leading, lowest
 
 VALUES = np.random.default_rng(4).integers(0, 30, 2000).astype(float)
 VALUES[::17] = np.nan

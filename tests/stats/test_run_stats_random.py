@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.core.events import Calibration, Round, Settings, Timing
-from specviz.stats import Rates
+from specviz.stats.run_stats import Rates
 from tests.rounds import BASE, accepting, fold, make_round
 
 sixty_fourths = st.integers(0, 64).map(lambda n: n / 64)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.events import Calibration, End, Event, Header, Round, Settings, Token
-from specviz.medians import MovingMedians
-from specviz.rates import TIMES, LiveRates, PositionRate, Rates, measure, with_medians
-from specviz.series import Series, SeriesFold
-from specviz.summary import Span, summarise
-from specviz.tally import Tallies, inconsistency, tally
-from specviz.totals import TallyTable
+from specviz.stats.cumulative import TallyTable
+from specviz.stats.medians import MovingMedians
+from specviz.stats.rates import TIMES, LiveRates, PositionRate, Rates, measure, with_medians
+from specviz.stats.round_counts import Tallies, inconsistency, tally
+from specviz.stats.series import Series, SeriesFold
+from specviz.stats.summary import Span, summarise
 
 Column = NDArray[np.float64]
 
