@@ -67,7 +67,7 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
     from specviz.cli.app import COLLECT, SWITCH_INTERVAL
     from specviz.core.events import Event, Round, Settings
     from specviz.core.options import RunRequest
-    from specviz.replay import TraceSource
+    from specviz.trace.replay import TraceSource
     from specviz.ui.app import SpecvizApp
     from specviz.ui.options import AppOptions
     from specviz.ui.widgets.rounds_plot import RoundsPlot

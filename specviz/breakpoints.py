@@ -28,8 +28,8 @@ from specviz.conditions import (
 )
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Event, Header, Round
-from specviz.rounds import Rounds
 from specviz.text_search import TextSeen, compiled, quoted
+from specviz.trace.round_store import Rounds
 
 Kind = Literal["N", "reject", "overlap", "p/q", "token", "text", "streak", "end", "|z|"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -13,9 +13,9 @@ from typing import BinaryIO, Self, cast
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Failed, Header, Round, StopReason
 from specviz.core.safe_text import visible
-from specviz.rounds import RoundLines
 from specviz.stats.run_stats import RunStats
-from specviz.trace import dump
+from specviz.trace.jsonl import dump
+from specviz.trace.round_store import RoundLines
 
 IN_MEMORY = 2**26
 """Bytes of an unrecorded run that are kept in memory."""

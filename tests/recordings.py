@@ -24,7 +24,7 @@ from specviz.core.events import (
     Verdict,
 )
 from specviz.stats.run_stats import RunStats
-from specviz.trace import Trace
+from specviz.trace.jsonl import Trace
 
 SMALL = Path(__file__).parent / "data" / "small.jsonl"
 """A run whose every number can be worked out by hand; data/README.md does."""

@@ -62,9 +62,9 @@ def test_modules_are_found() -> None:
         "specviz.stats.run_stats",
         "specviz.maths.formulas",
         "specviz.maths.rules",
-        "specviz.trace",
+        "specviz.trace.jsonl",
     } <= set(PLAIN)
-    assert {"specviz.core.safe_text", "specviz.session", "specviz.recorder", "specviz.replay"} <= set(PLAIN)
+    assert {"specviz.core.safe_text", "specviz.session", "specviz.recorder", "specviz.trace.replay"} <= set(PLAIN)
 
 
 def test_the_plain_part_loads_neither_models_nor_screen() -> None:

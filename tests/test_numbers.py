@@ -15,7 +15,7 @@ from specviz.stats.engine_rates import peer_rates
 from specviz.stats.formula_gap import dependence
 from specviz.stats.run_stats import RunStats
 from specviz.stats.speed import speed_view
-from specviz.trace import Trace, read
+from specviz.trace.jsonl import Trace, read
 from tests import recomputed
 from tests.bundled_run import ROUNDS
 from tests.recomputed import differences

@@ -17,7 +17,7 @@ from specviz.core.events import Event, Failed, Header, Notice, Progress, Ready
 from specviz.recorder import Recorder
 from specviz.runs_folder import KEPT, new_run_path, recorded_runs, runs_folder
 from specviz.stats.run_stats import RunStats
-from specviz.trace import dump, read
+from specviz.trace.jsonl import dump, read
 from tests.recordings import header, round_, run
 
 

@@ -15,8 +15,8 @@ from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunR
 from specviz.core.safe_text import safe_terminal_text
 from specviz.core.source import Source
 from specviz.recorder import Recorder, Unrecorded
-from specviz.replay import TraceSource
 from specviz.runs_folder import new_run_path
+from specviz.trace.replay import TraceSource
 from specviz.ui.options import LAST_ROUND, AppOptions, Recording
 
 SWITCH_INTERVAL = 1e-4

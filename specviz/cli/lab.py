@@ -5,7 +5,7 @@ from dataclasses import replace
 from specviz.cli.app import require_terminal
 from specviz.cli.stats import fold
 from specviz.lab import LabPoint, lab_point
-from specviz.replay import read_trace
+from specviz.trace.replay import read_trace
 
 
 def lab(trace: str | None, *, theme: str | None, ascii: bool) -> int:

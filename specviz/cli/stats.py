@@ -13,10 +13,10 @@ from rich.text import Text
 
 from specviz.cli.console import plain_words, say, show, speaks_unicode
 from specviz.core.safe_text import safe_terminal_text
-from specviz.replay import shown_name, trace_path
 from specviz.stats.rates import Rates
 from specviz.stats.run_stats import RunStats
-from specviz.trace import Trace, records
+from specviz.trace.jsonl import Trace, records
+from specviz.trace.replay import shown_name, trace_path
 
 
 def fold(trace: Trace) -> RunStats:

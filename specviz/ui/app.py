@@ -15,8 +15,8 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from specviz.breakpoints import Watch
 from specviz.core.events import Event
 from specviz.core.source import Source
-from specviz.rounds import Rounds
 from specviz.session import Session
+from specviz.trace.round_store import Rounds
 from specviz.ui.commands import KeyCommands
 from specviz.ui.farewell import farewell
 from specviz.ui.inbox import Inbox

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Failed, Header, Notice
-from specviz.rounds import RoundLines
+from specviz.trace.round_store import RoundLines
 from specviz.ui.options import Recording
 
 FULL = 256

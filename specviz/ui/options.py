@@ -9,7 +9,7 @@ from typing import Protocol
 from specviz.breakpoints import Breakpoint
 from specviz.core.events import Event
 from specviz.core.options import RunRequest
-from specviz.rounds import RoundLines
+from specviz.trace.round_store import RoundLines
 
 LAST_ROUND = sys.maxsize
 """As ``at``: the newest round, however many there are."""

@@ -11,7 +11,7 @@ import torch
 from specviz.decoder.deciding import decide_equality
 from specviz.decoder.uniforms import Uniforms
 from specviz.maths import rules
-from specviz.trace import dump, load_line
+from specviz.trace.jsonl import dump, load_line
 from tests.decoder.models import Shelf, everywhere
 from tests.decoder.repeating import Known, agreement_z, first_p_value, p_value, repeated
 from tests.decoder.running import opened, play, setting

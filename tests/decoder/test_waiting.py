@@ -15,7 +15,7 @@ from specviz.core.options import DRAFTERS, RULES, RunRequest
 from specviz.decoder.deciding import RULES as DECIDE
 from specviz.decoder.fetching import fetch
 from specviz.stats.run_stats import RunStats
-from specviz.trace import dump, load_line
+from specviz.trace.jsonl import dump, load_line
 from tests.decoder.models import Shelf, everywhere, text_of
 from tests.decoder.running import Opened, Played, opened, play, setting
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from specviz.cli.export.recording import Recording
 from specviz.core.events import Calibration, End, Round
-from specviz.trace import Trace
+from specviz.trace.jsonl import Trace
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run
 
 HOSTILE = (

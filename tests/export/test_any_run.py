@@ -15,7 +15,7 @@ from specviz.cli.export.svg import to_svg
 from specviz.cli.export.table import COLUMNS, to_csv
 from specviz.core.events import Header, Round
 from specviz.theming.loader import load_themes
-from specviz.trace import Trace
+from specviz.trace.jsonl import Trace
 from tests.export.runs import unsafe
 from tests.recordings import headers, rounds
 

@@ -7,7 +7,7 @@ import pytest
 
 from specviz.cli import EXPORTS, main
 from specviz.cli.export import FORMATS, parse_size
-from specviz.trace import dump
+from specviz.trace.jsonl import dump
 from tests.recordings import run
 
 START = {"html": b"<!DOCTYPE html>", "md": b"# Speculative", "csv": b"round,position", "cast": b"{", "svg": b"<svg "}

@@ -14,8 +14,8 @@ from specviz.cli.export.html import script_json, to_html
 from specviz.cli.export.palette import Palettes, palettes
 from specviz.cli.export.recording import Recording
 from specviz.core.events import Raw, Settings
-from specviz.replay import read_trace
 from specviz.theming.loader import load_themes
+from specviz.trace.replay import read_trace
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.widgets.inspected import inspected
 from tests.export.runs import HOSTILE, hostile, recording, sampled, small, unsafe

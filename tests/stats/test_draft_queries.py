@@ -8,7 +8,7 @@ import pytest
 from specviz.core.events import Drafted, Round
 from specviz.stats.draft_queries import DraftedRow, RejectedId, drafted_rows, overlap_histogram, rejected_ids
 from specviz.stats.drafted import tokens_lost
-from specviz.trace import read
+from specviz.trace.jsonl import read
 from tests.recordings import SMALL
 from tests.rounds import BASE, make_round
 

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from specviz.core.events import Settings
 from specviz.maths.formulas import expected_tokens
 from specviz.stats.engine_rates import PeerRate, peer_rates
-from specviz.trace import read
+from specviz.trace.jsonl import read
 from tests.recordings import SMALL, folded
 from tests.rounds import BASE, accepting, fold, make_round
 

@@ -9,7 +9,7 @@ import pytest
 from specviz.core.events import Round, Settings
 from specviz.maths.estimators import wilson
 from specviz.stats.formula_gap import Dependence, Share, dependence
-from specviz.trace import read
+from specviz.trace.jsonl import read
 from tests.recordings import SMALL, folded
 from tests.rounds import BASE, accepting, fold, make_round
 

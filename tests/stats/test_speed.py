@@ -7,7 +7,7 @@ import pytest
 from specviz.core.events import Calibration, Round, Timing
 from specviz.maths import formulas
 from specviz.stats.speed import speed_view
-from specviz.trace import read
+from specviz.trace.jsonl import read
 from tests.recordings import SMALL, folded
 from tests.rounds import BASE, TIMING, accepting, fold, make_round
 

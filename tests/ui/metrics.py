@@ -7,9 +7,9 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from specviz import trace
 from specviz.core.events import Calibration, Round
 from specviz.theming.loader import load_themes, variable_defaults
+from specviz.trace.jsonl import jsonl
 from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.screens.metrics import MetricsScreen
 from specviz.ui.timeline import Timeline
@@ -33,7 +33,7 @@ def timeline_of(rounds: Iterable[Round], calibration: Calibration | None = None)
 
 def small() -> Timeline:
     """The trace of tests/data, worked out by hand in its README."""
-    recorded = trace.read(SMALL)
+    recorded = jsonl.read(SMALL)
     return timeline_of(recorded.rounds, recorded.calibration)
 
 

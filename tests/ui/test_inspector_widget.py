@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 import specviz.bundled
 from specviz.core.events import Prompt, Raw
 from specviz.theming.loader import load_themes, variable_defaults
-from specviz.trace import read
+from specviz.trace.jsonl import read
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.phases import Stage
 from specviz.ui.widgets.inspection import inspection

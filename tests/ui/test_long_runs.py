@@ -11,16 +11,17 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from specviz import breakpoints, replay, rounds
+from specviz import breakpoints
 from specviz.breakpoints import Watch, parse_breakpoint
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
 from specviz.lossless import toy_shares
 from specviz.recorder import Recorder
-from specviz.replay import TraceSource
-from specviz.rounds import RoundLines, Rounds
-from specviz.trace import bared, read
+from specviz.trace.jsonl import bared, read, replay
+from specviz.trace.jsonl import round_store as rounds
+from specviz.trace.replay import TraceSource
+from specviz.trace.round_store import RoundLines, Rounds
 from specviz.ui.app import SpecvizApp
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.options import LAST_ROUND

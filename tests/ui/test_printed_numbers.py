@@ -10,8 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.core.events import Round
-from specviz.replay import TraceSource
-from specviz.trace import Trace, read
+from specviz.trace.jsonl import Trace, read
+from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.timeline import Timeline

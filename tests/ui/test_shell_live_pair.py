@@ -14,8 +14,8 @@ from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.core.source import Emit, Source
 from specviz.decoder.live import LiveSource
 from specviz.recorder import Recorder
-from specviz.replay import TraceSource
-from specviz.trace import read
+from specviz.trace.jsonl import read
+from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.phases import phases
 from tests.ui.conftest import hit, options, ready, stops, until

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from specviz.breakpoints import parse_breakpoint
 from specviz.core.events import Header, Round, Settings
 from specviz.recorder import Recorder
-from specviz.replay import TraceSource
+from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.phases import phases
 from specviz.ui.screens.breakpoints import BreakpointsScreen

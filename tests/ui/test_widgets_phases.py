@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from specviz import bundled
 from specviz.core.events import End, Round, Settings, Verdict
-from specviz.trace import read
+from specviz.trace.jsonl import read
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.phases import WAITING, Reveal, Stage, focus, headline, phases
 from specviz.ui.widgets.round_panel import RoundPanel

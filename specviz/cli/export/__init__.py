@@ -23,7 +23,7 @@ from specviz.cli.export.svg import frame_svg, to_svg
 from specviz.cli.export.table import to_csv
 from specviz.core.errors import SpecvizError
 from specviz.core.safe_text import safe_terminal_text, visible
-from specviz.replay import read_trace
+from specviz.trace.replay import read_trace
 
 _FILMS, _PICTURES = ("cast", "gif"), ("html", "svg", "png", "cast", "gif")
 _BINARY = ("png", "gif")

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from specviz.core.events import Emitted, Round, Token
 from specviz.core.safe_text import TextDecoder, visible
-from specviz.trace import Trace
+from specviz.trace.jsonl import Trace
 
 _LOST = "\ufffd"
 

@@ -9,7 +9,7 @@ from specviz.cli.stats import ROWS, fold
 from specviz.core.safe_text import safe_terminal_text, visible
 from specviz.stats.rates import Rates
 from specviz.stats.run_stats import RunStats
-from specviz.trace import Trace
+from specviz.trace.jsonl import Trace
 from specviz.ui.widgets.numbers import fixed, prob
 from specviz.ui.widgets.sentences import ending
 

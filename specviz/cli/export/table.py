@@ -7,7 +7,7 @@ from typing import Any
 
 from specviz.core.events import Drafted, Round
 from specviz.core.safe_text import visible
-from specviz.trace import Trace
+from specviz.trace.jsonl import Trace
 
 COLUMNS: Mapping[str, Callable[[Round, int, Drafted], Any]] = {
     "round": lambda r, i, d: r.index,

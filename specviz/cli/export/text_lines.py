@@ -2,7 +2,7 @@
 
 from specviz.cli.export.painting import Line
 from specviz.cli.export.pieces import pieces
-from specviz.trace import Trace
+from specviz.trace.jsonl import Trace
 from specviz.ui.glyphs import UNICODE
 from specviz.ui.widgets.flow import Flow, Span
 

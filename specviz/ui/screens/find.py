@@ -16,8 +16,8 @@ from textual.widgets import Static
 from specviz.breakpoints import Breakpoint
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round
-from specviz.rounds import Rounds
 from specviz.text_search import quoted
+from specviz.trace.round_store import Rounds
 from specviz.ui.finding import NOWHERE, Hit, Place, Query, iter_hits, understand
 from specviz.ui.later import later
 from specviz.ui.literal import in_ascii, literal

@@ -17,9 +17,9 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, End, Event, Header, Origin, Round
 from specviz.core.gc_paused import nothing_collected
 from specviz.core.safe_text import visible
-from specviz.quick import quick_round
-from specviz.schema import BadLine, check_entry, from_json, quote, to_json
 from specviz.stats.round_counts import inconsistency
+from specviz.trace.quick import quick_round
+from specviz.trace.schema import BadLine, check_entry, from_json, quote, to_json
 
 SCHEMA = "specviz-trace"
 VERSION = 1

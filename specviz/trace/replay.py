@@ -11,8 +11,8 @@ from specviz.core.events import Calibration, End, Event, Header, Notice, Progres
 from specviz.core.options import RunRequest
 from specviz.core.safe_text import visible
 from specviz.core.source import Emit
-from specviz.rounds import RoundLines
-from specviz.trace import Placed, Trace, read, records
+from specviz.trace.jsonl import Placed, Trace, read, records
+from specviz.trace.round_store import RoundLines
 
 AT_ONCE = 2**24
 """Bytes of a recording that are read and checked before anything of it is shown: some tenths of a second."""

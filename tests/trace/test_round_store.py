@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from specviz import recorder, replay, rounds
+from specviz import recorder
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
-from specviz.quick import quick_round
 from specviz.recorder import Recorder, Unrecorded
-from specviz.replay import TraceSource, last_index
-from specviz.rounds import Rounds
-from specviz.trace import bared, dump
+from specviz.trace.jsonl import bared, dump, replay, round_store
+from specviz.trace.quick import quick_round
+from specviz.trace.replay import TraceSource, last_index
+from specviz.trace.round_store import Rounds
 from tests.recordings import RAW, drafted, emitted, header, in_a_row, round_
 
 REQUEST = RunRequest("", 0, Settings())
@@ -48,7 +48,7 @@ def kept_in(store: Rounds) -> int:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "KEPT", 4)
+    monkeypatch.setattr(round_store, "KEPT", 4)
 
 
 def test_without_a_file_every_round_is_kept(few: None) -> None:

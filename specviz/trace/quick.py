@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from specviz.core.events import Candidate, Drafted, Emitted, Raw, Round, Settings, Timing, Top
-from specviz.schema import MAX_LIST, BadField, free_part, hex_bytes, limits
+from specviz.trace.schema import MAX_LIST, BadField, free_part, hex_bytes, limits
 
 _NO_DETAIL: Mapping[str, Any] = {}
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, Candidate, End, Event, Failed, Header, Notice, Progress, Ready, Round
-from specviz.quick import quick_round
-from specviz.schema import BadLine, from_json
-from specviz.trace import CutLine, bared, dump, load_line, read
+from specviz.trace.jsonl import CutLine, bared, dump, load_line, read
+from specviz.trace.quick import quick_round
+from specviz.trace.schema import BadLine, from_json
 from tests.recordings import RAW, drafted, header, headers, round_, rounds, run
 
 SUMMARY = {"text": "x", "alpha": {"ci95": [0.1, 0.2]}}

@@ -1,0 +1,1 @@
+"""Events to JSON Lines and back; rounds read back from disk."""
