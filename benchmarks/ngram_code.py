@@ -11,8 +11,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from specviz.bench_plan import Contender, Plan
-from specviz.bench_report import Sample, Spread, report, sample
+from specviz.bench.plan import Contender, Plan
+from specviz.bench.report import Sample, Spread, report, sample
 from specviz.core.events import Round, Settings
 from specviz.core.options import BUNDLED_TARGET, DrafterOptions, PairOptions, RunOptions
 from specviz.core.safe_text import clip, visible

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from specviz import __version__
-from specviz.bench_plan import MODEL, Contender
+from specviz.bench.plan import MODEL, Contender
 from specviz.cli import maths
 from specviz.cli.bench import BENCH_OPTIONS
 from specviz.cli.console import forgiving_streams, plain_words, say, unicode_screen

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specviz.bench_baseline import baseline_rows, summarise_baseline
-from specviz.bench_duels import Fought, duels
-from specviz.bench_plan import Contender, Plan
+from specviz.bench.baseline import baseline_rows, summarise_baseline
+from specviz.bench.duels import Fought, duels
+from specviz.bench.plan import Contender, Plan
 from specviz.cli.bench_baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
 from specviz.cli.console import colours, say, show
 from specviz.cli.live import locator
@@ -24,7 +24,7 @@ from specviz.core.options import DRAFTERS, MAX_COUNT, MAX_K, RunOptions
 from specviz.core.safe_text import safe_terminal_text
 
 if TYPE_CHECKING:
-    from specviz.bench_report import Sample
+    from specviz.bench.report import Sample
     from specviz.decoder.bench import Bench
 
 CONTENDER = re.compile(rf"({'|'.join(DRAFTERS)})|layers:([1-9]\d{{0,3}})")
@@ -181,8 +181,8 @@ def bench(
                 measure_baseline(source, options, to_fight, fought, step)
     except KeyboardInterrupt:
         code = 130
-    from specviz.bench_report import report
-    from specviz.bench_summary import summarise_bench
+    from specviz.bench.json_report import summarise_bench
+    from specviz.bench.report import report
 
     done = report(plan, samples)
     if code:
@@ -233,7 +233,7 @@ def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
 
 def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]", *, laid_bare: bool) -> None:
     """Run every task of the plan into ``samples``; ``laid_bare``: with the forwards of some once more."""
-    from specviz.bench_report import sample
+    from specviz.bench.report import sample
 
     tasks = plan.tasks(seed)
     with _progress(len(tasks)) as step:

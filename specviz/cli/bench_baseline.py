@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specviz.bench_baseline import BaselineRow
-from specviz.bench_duels import Duel, Fought
-from specviz.bench_report import Spread
+from specviz.bench.baseline import BaselineRow
+from specviz.bench.duels import Duel, Fought
+from specviz.bench.report import Spread
 from specviz.cli.bench_table import DASH, print_table, stacked
 from specviz.core.options import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
 from specviz.core.units import bytes_in_words

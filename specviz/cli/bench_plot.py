@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from specviz.bench_report import BenchReport, Row, Spread
+from specviz.bench.report import BenchReport, Row, Spread
 from specviz.cli.console import show, speaks_unicode
 from specviz.cli.terminal_chart import ROWS, columns_beside, print_chart
 from specviz.ui.glyphs import glyphs

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from specviz.bench_plan import MODEL
-from specviz.bench_report import BenchReport, Measurement, Prediction, Row, Spread
+from specviz.bench.plan import MODEL
+from specviz.bench.report import BenchReport, Measurement, Prediction, Row, Spread
 from specviz.cli.console import colours, plain_words, speaks_unicode
 from specviz.core.safe_text import safe_terminal_text
 from specviz.stats.round_counts import chance_name

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from specviz.bench_best import BestK, Choice
-from specviz.bench_report import BenchReport
-from specviz.bench_samples import RoundCost
+from specviz.bench.best_k import BestK, Choice
+from specviz.bench.report import BenchReport
+from specviz.bench.samples import RoundCost
 from specviz.cli.bench_table import DASH, named, print_table, stacked
 from specviz.core.units import bytes_in_words
 from specviz.maths.formula_table import EDGE, in_words

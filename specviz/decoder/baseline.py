@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from specviz.bench_duels import Duel, Fought, Pace
+from specviz.bench.duels import Duel, Fought, Pace
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Header, Round, Settings
 from specviz.core.options import RunRequest

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specviz.bench_plan import Configuration, Contender, Task
+from specviz.bench.plan import Configuration, Contender, Task
 from specviz.core.events import Calibration, Event, Round, Settings
 from specviz.core.options import MAX_SEED, RunOptions, RunRequest
 from specviz.decoder.baseline import bare_ms, has_bare

@@ -15,8 +15,8 @@ import click
 import pytest
 from rich.cells import cell_len
 
-from specviz.bench_plan import Task
-from specviz.bench_report import Spread, report
+from specviz.bench.plan import Task
+from specviz.bench.report import Spread, report
 from specviz.cli import main
 from specviz.cli.bench import BENCH_OPTIONS, Contenders, Wholes, read_prompts, with_prompts
 from specviz.cli.bench_table import factor_rows, heading, measured_rows, speedup_rows, stacked
@@ -24,8 +24,8 @@ from specviz.cli.parameters import RUN_OPTIONS
 from specviz.core.events import Settings
 from specviz.core.options import PairOptions, RunOptions
 from specviz.decoder.bench import Bench, Measured
+from tests.bench.test_report import PLAN, one_repeat
 from tests.decoder.models import Shelf, text_of, words
-from tests.test_bench_report import PLAN, one_repeat
 
 TINY = "--k", "1,2", "--repeats", "1", "--max-new-tokens", "16"
 

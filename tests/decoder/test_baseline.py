@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from specviz.bench_duels import Duel
+from specviz.bench.duels import Duel
 from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET
 from specviz.decoder.baseline import assisted, bare_ms, fight, has_bare, played
 from specviz.decoder.memory import peak

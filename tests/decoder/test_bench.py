@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from specviz.bench_plan import CALIBRATION, DRAFT, TARGET, Configuration, Contender, Plan, Task
+from specviz.bench.plan import CALIBRATION, DRAFT, TARGET, Configuration, Contender, Plan, Task
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, Round, Settings
 from specviz.core.options import DrafterOptions, PairOptions, RunOptions, RunRequest

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from specviz.bench_plan import CALIBRATION, DRAFT, TARGET, Configuration, Plan, Task
-from specviz.bench_reasons import Assumed, Costs, Factor, Seen, factors, why
-from specviz.bench_report import BenchReport, Measurement, Sample, Spread, report, sample, spread
-from specviz.bench_summary import summarise_bench
+from specviz.bench.attribution import Assumed, Costs, Factor, Seen, factors, why
+from specviz.bench.json_report import summarise_bench
+from specviz.bench.plan import CALIBRATION, DRAFT, TARGET, Configuration, Plan, Task
+from specviz.bench.report import BenchReport, Measurement, Sample, Spread, report, sample, spread
 from specviz.core.events import Calibration, Round, Timing
 from tests.rounds import make_round
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from specviz.bench_plan import Configuration, Contender, Plan, Task
+from specviz.bench.plan import Configuration, Contender, Plan, Task
 from specviz.core.events import Calibration, Round
 from specviz.stats.round_counts import Tally, tally
 

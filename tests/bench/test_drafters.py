@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.bench_plan import CALIBRATION, DRAFT, MODEL, TARGET, Configuration, Contender, Plan, Task
-from specviz.bench_report import Sample, Spread, report, sample
-from specviz.bench_samples import position_rates
-from specviz.bench_summary import summarise_bench
+from specviz.bench.json_report import summarise_bench
+from specviz.bench.plan import CALIBRATION, DRAFT, MODEL, TARGET, Configuration, Contender, Plan, Task
+from specviz.bench.report import Sample, Spread, report, sample
+from specviz.bench.samples import position_rates
 from specviz.cli.bench_table import calibrated, drafter_rows, drafter_titles, measured_rows, notes, speedup_rows
 from specviz.core.events import Calibration
 from specviz.stats.round_counts import tally
+from tests.bench.test_report import ASSUMED, rounds, seen, timing
 from tests.rounds import make_round
-from tests.test_bench_report import ASSUMED, rounds, seen, timing
 
 NGRAM, TWO_LAYERS = Contender("ngram"), Contender("layers", 2)
 ALL = MODEL, NGRAM, TWO_LAYERS

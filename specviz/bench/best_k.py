@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from specviz.bench_plan import Contender
+from specviz.bench.plan import Contender
 from specviz.maths import formulas
 from specviz.maths.formula_table import EDGE
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.bench_best import Choice, best_by_model, best_of
-from specviz.bench_plan import DRAFT, TARGET, Configuration, Contender, Plan, Task
-from specviz.bench_report import BenchReport, Sample, Spread, report
-from specviz.bench_samples import RoundCost, round_cost
-from specviz.bench_summary import summarise_bench
+from specviz.bench.best_k import Choice, best_by_model, best_of
+from specviz.bench.json_report import summarise_bench
+from specviz.bench.plan import DRAFT, TARGET, Configuration, Contender, Plan, Task
+from specviz.bench.report import BenchReport, Sample, Spread, report
+from specviz.bench.samples import RoundCost, round_cost
 from specviz.cli.bench_plot import between, k_ticks, plot
 from specviz.cli.bench_table import stacked
 from specviz.cli.bench_verdicts import BEST, COSTS, best_notes, best_row, cost_rows
-from tests.test_bench_drafters import PLAN as SEVERAL
-from tests.test_bench_drafters import one_repeat as of_several
-from tests.test_bench_report import PLAN, TWO, one_repeat
+from tests.bench.test_drafters import PLAN as SEVERAL
+from tests.bench.test_drafters import one_repeat as of_several
+from tests.bench.test_report import PLAN, TWO, one_repeat
 
 
 def test_the_best_k_is_the_smallest_of_the_fastest_and_0_where_none_is_faster() -> None:

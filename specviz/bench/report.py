@@ -9,10 +9,10 @@ decide; ``inspected`` numbers also hold what specviz adds: looking at every roun
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from specviz.bench_best import BestK, best_by_model, best_of
-from specviz.bench_plan import DRAFT, MODEL, TARGET, Configuration, Contender, Plan
-from specviz.bench_reasons import Assumed, Costs, Factor, Seen, factors, why
-from specviz.bench_samples import Numbers, RoundCost, Sample, Samples, Spread, Steps, ratio, sample, spread
+from specviz.bench.attribution import Assumed, Costs, Factor, Seen, factors, why
+from specviz.bench.best_k import BestK, best_by_model, best_of
+from specviz.bench.plan import DRAFT, MODEL, TARGET, Configuration, Contender, Plan
+from specviz.bench.samples import Numbers, RoundCost, Sample, Samples, Spread, Steps, ratio, sample, spread
 
 __all__ = ["BenchReport", "Measurement", "Prediction", "Row", "Sample", "Spread", "Steps", "report", "sample", "spread"]
 

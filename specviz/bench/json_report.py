@@ -32,8 +32,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from specviz.bench_best import BestK
-from specviz.bench_report import BenchReport, Prediction, Row, Spread
+from specviz.bench.best_k import BestK
+from specviz.bench.report import BenchReport, Prediction, Row, Spread
 
 
 def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str, Any]:

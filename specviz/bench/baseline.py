@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from specviz.bench_duels import Fought, Pace
-from specviz.bench_samples import Spread, round_cost, spread
+from specviz.bench.duels import Fought, Pace
+from specviz.bench.samples import Spread, round_cost, spread
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The plan and the numbers of a benchmark; no torch."""
