@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from specviz.cli.app import require_terminal
 from specviz.cli.stats import fold
-from specviz.lab import LabPoint, lab_point
+from specviz.lab.model import LabPoint, lab_point
 from specviz.trace.replay import read_trace
 
 

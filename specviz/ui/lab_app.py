@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from specviz.lab import LabPoint
+from specviz.lab.model import LabPoint
 from specviz.ui.keys import app_bindings
 from specviz.ui.screens.lab import LabScreen
 from specviz.ui.terminal_guard import signals_leave

@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.cli.lab import measured
-from specviz.lab import Choice, LabPoint, Mean, Place, origin
+from specviz.lab.model import Choice, LabPoint, Mean, Place, origin
 from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.lab_app import LabApp
 from specviz.ui.lab_keys import LAB_KEYS, PAGE_KEYS

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from specviz.breakpoints import Breakpoint
-from specviz.lab import lab_point
+from specviz.lab.model import lab_point
 from specviz.ui.screens.breakpoints import BreakpointsScreen
 from specviz.ui.screens.find import FindScreen
 from specviz.ui.screens.go_to import GoToScreen

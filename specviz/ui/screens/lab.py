@@ -9,7 +9,19 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
 
-from specviz.lab import NAMES, Choice, LabPoint, Name, begin, cost, origin, share, speed_curve, token_curve, written
+from specviz.lab.model import (
+    NAMES,
+    Choice,
+    LabPoint,
+    Name,
+    begin,
+    cost,
+    origin,
+    share,
+    speed_curve,
+    token_curve,
+    written,
+)
 from specviz.maths.formula_table import Row
 from specviz.ui.glyphs import glyphs
 from specviz.ui.lab_keys import LAB_KEYS, bindings

@@ -7,8 +7,8 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from specviz.core.errors import SpecvizError
-from specviz.lab import LabPoint, Place
-from specviz.lossless import KEEPING, Share, condensed, shares, toy_shares
+from specviz.lab.lossless import KEEPING, Share, condensed, shares, toy_shares
+from specviz.lab.model import LabPoint, Place
 from specviz.ui.lab_keys import PAGE_KEYS, bindings
 from specviz.ui.literal import literal
 from specviz.ui.parts import KeyBar, StatusLine

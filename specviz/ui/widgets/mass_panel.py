@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from specviz.core.safe_text import visible
-from specviz.lossless import Share, total
+from specviz.lab.lossless import Share, total
 from specviz.ui.glyphs import panel_css
 from specviz.ui.widgets.drawing import Part, fit, wrapped
 from specviz.ui.widgets.drawn import Drawn

@@ -8,8 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz.core.events import Event, Settings
-from specviz.lab import NAMES, STOPS, Choice, LabPoint, Name, begin, cost, lab_point, share, speed_curve, token_curve
-from specviz.lab import written as written_of
+from specviz.lab.model import (
+    NAMES,
+    STOPS,
+    Choice,
+    LabPoint,
+    Name,
+    begin,
+    cost,
+    lab_point,
+    share,
+    speed_curve,
+    token_curve,
+)
+from specviz.lab.model import written as written_of
 from specviz.maths import formulas
 from specviz.maths.formula_table import row
 from specviz.stats.run_stats import RunStats

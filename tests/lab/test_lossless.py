@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.core.events import Candidate, Drafted, Top
-from specviz.lossless import TOY_P, Share, condensed, shares, total, toy_shares
+from specviz.lab.lossless import TOY_P, Share, condensed, shares, total, toy_shares
 from specviz.maths import rules
 from tests.maths.test_rules import Probs
 from tests.ui.builders import make_drafted

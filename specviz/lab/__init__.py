@@ -1,0 +1,1 @@
+"""The formula lab without a screen."""
