@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from specviz.breakpoints import Breakpoint, parse_breakpoint
+from specviz.breakpoints.watch import Breakpoint, parse_breakpoint
 from specviz.cli.console import say
 from specviz.core.events import Settings
 from specviz.core.options import (

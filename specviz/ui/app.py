@@ -12,7 +12,7 @@ from textual.notifications import Notification, SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
-from specviz.breakpoints import Watch
+from specviz.breakpoints.watch import Watch
 from specviz.core.events import Event
 from specviz.core.source import Source
 from specviz.session import Session

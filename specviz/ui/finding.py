@@ -6,8 +6,8 @@ A place is (round, row): round 1-based, row i < K_r drafted token i + 1, row K_r
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from specviz.breakpoints import Breakpoint, condition, names_condition, parse_breakpoint
-from specviz.conditions import rows_of
+from specviz.breakpoints.conditions import rows_of
+from specviz.breakpoints.watch import Breakpoint, condition, names_condition, parse_breakpoint
 from specviz.core.events import Drafted, Emitted, Round
 from specviz.core.safe_text import visible
 from specviz.stats.draft_queries import Drafts, rejected_beside, worst_tested

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Literal
 
-from specviz.breakpoints import Watch
+from specviz.breakpoints.watch import Watch
 from specviz.core.events import Event, Failed, Round, Settings
 from specviz.core.options import MAX_K, RunRequest
 from specviz.session import Session

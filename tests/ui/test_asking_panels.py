@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from specviz.breakpoints import Breakpoint, parse_breakpoint
+from specviz.breakpoints.watch import Breakpoint, parse_breakpoint
 from specviz.core.events import Round
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.ui.screens.breakpoints import BreakpointsScreen, KindLine

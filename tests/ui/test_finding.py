@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.breakpoints import parse_breakpoint
+from specviz.breakpoints.watch import parse_breakpoint
 from specviz.core.events import Round, Settings
 from specviz.ui.finding import NOWHERE, Hit, WorstFirst, hits, next_rejection, token_at, understand, worst_overlap
 from tests.ui.builders import make_drafted, make_emitted, make_round, make_run

@@ -11,8 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from specviz import breakpoints
-from specviz.breakpoints import Watch, parse_breakpoint
+from specviz.breakpoints.watch import Watch, parse_breakpoint, watch
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
@@ -328,7 +327,7 @@ async def test_a_line_that_is_none_ends_the_reading_with_its_number(
 
 
 def test_breakpoints_look_at_long_runs_again_beside_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breakpoints, "AT_ONCE", 8)
+    monkeypatch.setattr(watch, "AT_ONCE", 8)
     alone = Watch([parse_breakpoint("N<=1"), parse_breakpoint("streak>=2")])
     watching, plain = Watch(), Watch()
     for round in RUN[:300]:

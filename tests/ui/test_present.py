@@ -280,7 +280,7 @@ async def test_the_pace_keys_walk_the_paces_and_say_so() -> None:
 
 
 async def test_a_breakpoint_pauses_the_reveal_at_the_end_of_its_round() -> None:
-    from specviz.breakpoints import parse_breakpoint
+    from specviz.breakpoints.watch import parse_breakpoint
 
     app = presented(Script(n_rounds=6), pace=0.001, breakpoints=(parse_breakpoint("N<=1"),))
     async with app.run_test(size=LARGE) as pilot:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from specviz.breakpoints import parse_breakpoint
+from specviz.breakpoints.watch import parse_breakpoint
 from specviz.core.events import Event, Header, Round, Settings, Timing
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.core.source import Emit, Source

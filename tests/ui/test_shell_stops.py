@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from specviz.breakpoints import parse_breakpoint
+from specviz.breakpoints.watch import parse_breakpoint
 from specviz.core.events import Header, Round, Settings
 from specviz.recorder import Recorder
 from specviz.trace.replay import TraceSource

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from specviz.breakpoints import Breakpoint
+from specviz.breakpoints.watch import Breakpoint
 from specviz.lab.model import lab_point
 from specviz.ui.screens.breakpoints import BreakpointsScreen
 from specviz.ui.screens.find import FindScreen

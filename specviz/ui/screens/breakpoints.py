@@ -7,7 +7,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from specviz.breakpoints import FORMS, KINDS, Breakpoint, Kind, make_breakpoint
+from specviz.breakpoints.watch import FORMS, KINDS, Breakpoint, Kind, make_breakpoint
 from specviz.ui.literal import in_ascii, literal
 from specviz.ui.screens.panel import Panel
 from specviz.ui.widgets.field import Field, Toggle

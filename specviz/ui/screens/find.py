@@ -13,10 +13,10 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from specviz.breakpoints import Breakpoint
+from specviz.breakpoints.text_search import quoted
+from specviz.breakpoints.watch import Breakpoint
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round
-from specviz.text_search import quoted
 from specviz.trace.round_store import Rounds
 from specviz.ui.finding import NOWHERE, Hit, Place, Query, iter_hits, understand
 from specviz.ui.later import later

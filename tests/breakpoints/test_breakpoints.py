@@ -8,11 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from specviz import text_search
-from specviz.breakpoints import KINDS, Breakpoint, Watch, make_breakpoint, names_condition, parse_breakpoint
+from specviz.breakpoints.text_search import FOR_ALL, FOR_EACH, PATIENCE, WINDOW
+from specviz.breakpoints.watch import (
+    KINDS,
+    Breakpoint,
+    Watch,
+    make_breakpoint,
+    names_condition,
+    parse_breakpoint,
+    text_search,
+)
 from specviz.core.events import Drafted, Emitted, Round, Settings
 from specviz.stats.run_stats import RunStats
-from specviz.text_search import FOR_ALL, FOR_EACH, PATIENCE, WINDOW
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run
 

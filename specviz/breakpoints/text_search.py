@@ -13,7 +13,7 @@ from math import prod
 from time import thread_time
 from typing import Any
 
-from specviz.conditions import Sight, rows_of
+from specviz.breakpoints.conditions import Sight, rows_of
 from specviz.core.events import Round
 from specviz.core.safe_text import clip, visible
 

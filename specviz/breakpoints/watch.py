@@ -15,7 +15,7 @@ from itertools import islice
 from math import inf
 from typing import Literal, NamedTuple, get_args
 
-from specviz.conditions import (
+from specviz.breakpoints.conditions import (
     Condition,
     Disagreement,
     EarlyRejection,
@@ -26,9 +26,9 @@ from specviz.conditions import (
     TokenSeen,
     sentence,
 )
+from specviz.breakpoints.text_search import TextSeen, compiled, quoted
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Event, Header, Round
-from specviz.text_search import TextSeen, compiled, quoted
 from specviz.trace.round_store import Rounds
 
 Kind = Literal["N", "reject", "overlap", "p/q", "token", "text", "streak", "end", "|z|"]

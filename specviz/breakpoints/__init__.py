@@ -1,0 +1,1 @@
+"""Conditions on rounds, and the monitor that checks them."""
