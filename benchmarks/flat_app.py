@@ -28,7 +28,7 @@ from specviz import bundled
 from specviz.cli.app import COLLECT, SWITCH_INTERVAL
 from specviz.core.events import Event, Ready, Settings
 from specviz.core.options import RunRequest
-from specviz.recorder import Recorder
+from specviz.session.recorder import Recorder
 from specviz.trace.jsonl import read
 from specviz.ui.app import SpecvizApp
 from specviz.ui.options import AppOptions

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from specviz.core.events import Round, Settings
 from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
-from specviz.recorder import Recorder
+from specviz.session.recorder import Recorder
 
 ROUNDS = 200
 COOL = Settings(k=4, temperature=0.8, draft_temperature=0.8)

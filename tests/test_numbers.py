@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from specviz.core.events import Top
 from specviz.maths import rules
-from specviz.recorder import Recorder
+from specviz.session.recorder import Recorder
 from specviz.stats.draft_queries import drafted_rows, overlap_histogram, rejected_ids
 from specviz.stats.engine_rates import peer_rates
 from specviz.stats.formula_gap import dependence

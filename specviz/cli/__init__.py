@@ -78,7 +78,7 @@ def specviz(ctx: click.Context, /, **given: Any) -> int:
 def run(as_json: bool, **given: Any) -> int:
     """The same run without the app: the text, then a summary."""
     from specviz.cli.run import run as run_once
-    from specviz.recorder import Recorder
+    from specviz.session.recorder import Recorder
 
     chosen = run_options(given, one_prompt=True)
     record: Path | None = given["record"]

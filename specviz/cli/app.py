@@ -14,8 +14,8 @@ from specviz.core.errors import SpecvizError
 from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunRequest
 from specviz.core.safe_text import safe_terminal_text
 from specviz.core.source import Source
-from specviz.recorder import Recorder, Unrecorded
-from specviz.runs_folder import new_run_path
+from specviz.session.recorder import Recorder, Unrecorded
+from specviz.session.run_history import new_run_path
 from specviz.trace.replay import TraceSource
 from specviz.ui.options import LAST_ROUND, AppOptions, Recording
 

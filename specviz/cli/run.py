@@ -16,8 +16,8 @@ from specviz.core.events import Emitted, End, Event, Failed, Header, Notice, Pro
 from specviz.core.options import RunOptions, RunRequest
 from specviz.core.safe_text import TextDecoder, safe_terminal_text
 from specviz.core.units import bytes_in_words
-from specviz.recorder import Recorder
-from specviz.session import failure
+from specviz.session.recorder import Recorder
+from specviz.session.worker import failure
 from specviz.stats.rates import Rates
 from specviz.stats.run_stats import RunStats
 from specviz.ui.transfer import Transfer

@@ -15,7 +15,7 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from specviz.breakpoints.watch import Watch
 from specviz.core.events import Event
 from specviz.core.source import Source
-from specviz.session import Session
+from specviz.session.worker import Session
 from specviz.trace.round_store import Rounds
 from specviz.ui.commands import KeyCommands
 from specviz.ui.farewell import farewell

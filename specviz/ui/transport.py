@@ -6,7 +6,7 @@ from typing import Literal
 from specviz.breakpoints.watch import Watch
 from specviz.core.events import Event, Failed, Round, Settings
 from specviz.core.options import MAX_K, RunRequest
-from specviz.session import Session
+from specviz.session.worker import Session
 from specviz.ui.options import AUTO_PACE
 from specviz.ui.timeline import MAX_TEMPERATURE, Timeline, warmer
 

@@ -15,7 +15,7 @@ from specviz.decoder import readiness
 from specviz.decoder.live import LiveSource
 from specviz.decoder.speculative import Speculation
 from specviz.decoder.uniforms import Uniforms
-from specviz.session import Session
+from specviz.session.worker import Session
 from tests.decoder.models import Shelf
 from tests.decoder.running import Played, opened, play, setting
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from specviz import recorder
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
-from specviz.recorder import Recorder, Unrecorded
+from specviz.session.recorder import Recorder, Unrecorded
+from specviz.session.worker import recorder
 from specviz.trace.jsonl import bared, dump, replay, round_store
 from specviz.trace.quick import quick_round
 from specviz.trace.replay import TraceSource, last_index

@@ -16,7 +16,7 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
 from specviz.lab.lossless import toy_shares
-from specviz.recorder import Recorder
+from specviz.session.recorder import Recorder
 from specviz.trace.jsonl import bared, read, replay
 from specviz.trace.jsonl import round_store as rounds
 from specviz.trace.replay import TraceSource

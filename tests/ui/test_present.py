@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from specviz.core.events import End, Event, Notice, Settings
 from specviz.core.options import RunRequest
-from specviz.recorder import Recorder
+from specviz.session.recorder import Recorder
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.keys import KEYS as MAIN_KEYS

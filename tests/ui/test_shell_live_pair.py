@@ -13,7 +13,7 @@ from specviz.core.events import Event, Header, Round, Settings, Timing
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.core.source import Emit, Source
 from specviz.decoder.live import LiveSource
-from specviz.recorder import Recorder
+from specviz.session.recorder import Recorder
 from specviz.trace.jsonl import read
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp

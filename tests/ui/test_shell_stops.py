@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from specviz.breakpoints.watch import parse_breakpoint
 from specviz.core.events import Header, Round, Settings
-from specviz.recorder import Recorder
+from specviz.session.recorder import Recorder
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.phases import phases

@@ -26,7 +26,7 @@ from specviz.core.events import (
 )
 from specviz.core.options import RunRequest
 from specviz.core.source import Emit
-from specviz.session import Session, never
+from specviz.session.worker import Session, never
 
 PATIENCE = 10.0
 REQUEST = RunRequest("once", 0, Settings())

@@ -14,8 +14,8 @@ import pytest
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Event, Failed, Header, Notice, Progress, Ready
-from specviz.recorder import Recorder
-from specviz.runs_folder import KEPT, new_run_path, recorded_runs, runs_folder
+from specviz.session.recorder import Recorder
+from specviz.session.run_history import KEPT, new_run_path, recorded_runs, runs_folder
 from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import dump, read
 from tests.recordings import header, round_, run
@@ -179,7 +179,7 @@ def test_new_runs_have_paths_of_their_own(home: Path) -> None:
 
 
 def test_two_processes_never_share_a_path() -> None:
-    code = "from specviz.runs_folder import new_run_path\nfor _ in range(20): print(new_run_path())"
+    code = "from specviz.session.run_history import new_run_path\nfor _ in range(20): print(new_run_path())"
     started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     paths = [path for process in started for path in process.communicate()[0].split()]
     assert len(set(paths)) == len(paths) == 40

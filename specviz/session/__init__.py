@@ -1,0 +1,1 @@
+"""The worker thread, and what is written while it runs."""
