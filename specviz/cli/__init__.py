@@ -12,12 +12,12 @@ from specviz import __version__
 from specviz.bench.plan import MODEL, Contender
 from specviz.cli import maths
 from specviz.cli.bench import BENCH_OPTIONS
-from specviz.cli.console import forgiving_streams, plain_words, say, unicode_screen
 from specviz.cli.parameters import DISPLAY_OPTIONS, RUN_OPTIONS, Real, Whole, options, run_options
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Settings
 from specviz.core.options import RunRequest
 from specviz.core.safe_text import safe_terminal_text
+from specviz.render.console import forgiving_streams, plain_words, say, unicode_screen
 
 EPILOG = (
     "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file that cannot be used; "

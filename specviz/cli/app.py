@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from specviz.cli.console import say, show
 from specviz.cli.live import COLLECT, DeferredSource
 from specviz.core.errors import SpecvizError
 from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunRequest
 from specviz.core.safe_text import safe_terminal_text
 from specviz.core.source import Source
+from specviz.render.console import say, show
 from specviz.session.recorder import Recorder, Unrecorded
 from specviz.session.run_history import new_run_path
 from specviz.trace.replay import TraceSource

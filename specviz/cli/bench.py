@@ -16,12 +16,12 @@ from specviz.bench.baseline import baseline_rows, summarise_baseline
 from specviz.bench.duels import Fought, duels
 from specviz.bench.plan import Contender, Plan
 from specviz.cli.bench_baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
-from specviz.cli.console import colours, say, show
 from specviz.cli.live import locator
 from specviz.cli.parameters import RUN_OPTIONS, Whole
 from specviz.core.events import Event, Notice, Progress
 from specviz.core.options import DRAFTERS, MAX_COUNT, MAX_K, RunOptions
 from specviz.core.safe_text import safe_terminal_text
+from specviz.render.console import colours, say, show
 
 if TYPE_CHECKING:
     from specviz.bench.report import Sample

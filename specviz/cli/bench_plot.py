@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from specviz.bench.report import BenchReport, Row, Spread
-from specviz.cli.console import show, speaks_unicode
 from specviz.cli.terminal_chart import ROWS, columns_beside, print_chart
-from specviz.ui.glyphs import glyphs
-from specviz.ui.widgets.chart import DOTS_X, Grid, Layer
-from specviz.ui.widgets.k_chart import curve, level_line, scale, sign, upright, y_axis
+from specviz.render.chart import DOTS_X, Grid, Layer
+from specviz.render.console import show, speaks_unicode
+from specviz.render.glyphs import glyphs
+from specviz.render.k_axis import curve, level_line, scale, sign, upright, y_axis
 
 MARKERS = {"model": "m", "cost": "c", "measured": "o"}
 STYLES = {"measured": "bright_cyan", "model": "yellow", "cost": "magenta"}

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from specviz.bench.plan import MODEL
 from specviz.bench.report import BenchReport, Measurement, Prediction, Row, Spread
-from specviz.cli.console import colours, plain_words, speaks_unicode
 from specviz.core.safe_text import safe_terminal_text
+from specviz.render.console import colours, plain_words, speaks_unicode
 from specviz.stats.round_counts import chance_name
 
 DASH = "–"

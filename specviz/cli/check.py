@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from specviz.cli.console import colours, plain_words, show, speaks_unicode
 from specviz.cli.live import locator
 from specviz.core.errors import SpecvizError
 from specviz.core.options import Role, RunOptions
 from specviz.core.safe_text import safe_terminal_text
+from specviz.render.console import colours, plain_words, show, speaks_unicode
 
 if TYPE_CHECKING:
     from specviz.decoder.findings import Finding

@@ -2,8 +2,8 @@
 
 import json
 
-from specviz.cli.console import show
 from specviz.maths.derivations import derivations
+from specviz.render.console import show
 
 
 def derive(alpha: float, k: int, c: float, as_json: bool) -> int:

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from specviz.cli.console import unicode_screen
 from specviz.cli.distributions import MOST_IDS, Distribution
 from specviz.cli.lists import NumberList
 from specviz.cli.parameters import Real, Whole
 from specviz.core.options import MAX_COUNT, MAX_K, MAX_SEED
+from specviz.render.console import unicode_screen
 
 MOST_K = 1000
 """Of `theory`, where K costs nothing but a row of P(N = i)."""

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import click
 
 from specviz.breakpoints.watch import Breakpoint, parse_breakpoint
-from specviz.cli.console import say
 from specviz.core.events import Settings
 from specviz.core.options import (
     BUNDLED_DRAFT,
@@ -27,6 +26,7 @@ from specviz.core.options import (
     PairOptions,
     RunOptions,
 )
+from specviz.render.console import say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

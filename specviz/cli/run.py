@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from specviz.cli.console import colours, marked, say, show, speaks_unicode
 from specviz.cli.live import DeferredSource
 from specviz.core.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round, Stage
 from specviz.core.options import RunOptions, RunRequest
 from specviz.core.safe_text import TextDecoder, safe_terminal_text
 from specviz.core.units import bytes_in_words
+from specviz.render.console import colours, marked, say, show, speaks_unicode
+from specviz.render.download_rate import Transfer
 from specviz.session.recorder import Recorder
 from specviz.session.worker import failure
 from specviz.stats.rates import Rates
 from specviz.stats.run_stats import RunStats
-from specviz.ui.transfer import Transfer
 
 LINE_EVERY_S = 10.0
 """Seconds between two lines about the same download."""

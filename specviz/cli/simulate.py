@@ -12,13 +12,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from specviz.cli.console import show, speaks_unicode
 from specviz.cli.distributions import Numbers
 from specviz.cli.tables import print_table
 from specviz.maths.rule_variants import RULES
 from specviz.maths.simulation_report import TEMPERATURES, AtTemperature, Simulated, at_temperatures, simulated
 from specviz.maths.toy_distributions import SHAPES, Probs, toy_pair
-from specviz.ui.glyphs import glyphs
+from specviz.render.console import show, speaks_unicode
+from specviz.render.glyphs import glyphs
 
 Given = str | Numbers
 """A shape, or probabilities."""

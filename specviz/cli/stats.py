@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from specviz.cli.console import plain_words, say, show, speaks_unicode
 from specviz.core.safe_text import safe_terminal_text
+from specviz.render.console import plain_words, say, show, speaks_unicode
 from specviz.stats.rates import Rates
 from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import Trace, records

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from specviz.cli.console import plain_words, show, speaks_unicode
+from specviz.render.console import plain_words, show, speaks_unicode
 
 Cells = Sequence[str]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from specviz.cli.console import colours, plain_words
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.chart import Grid, Layer
+from specviz.render.chart import Grid, Layer
+from specviz.render.console import colours, plain_words
+from specviz.render.glyphs import Glyphs
 
 ROWS = 14
 _WIDEST = 100

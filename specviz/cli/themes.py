@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specviz.cli.console import show
 from specviz.core.safe_text import safe_terminal_text
+from specviz.render.console import show
 
 if TYPE_CHECKING:
     from specviz.theming.loader import Themes

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import click
 
-from specviz.cli.console import show
 from specviz.cli.tables import print_table, room
 from specviz.maths.formula_table import Row, in_words, rows, thumb_notes
+from specviz.render.console import show
 
 MOST_ROWS = 10_000
 MOST_NUMBERS = 1_000_000

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import click
 
-from specviz.cli.console import show, speaks_unicode
 from specviz.cli.terminal_chart import ROWS, columns_beside, print_chart
 from specviz.maths import formulas
 from specviz.maths.formula_table import EDGE, in_words
-from specviz.ui.glyphs import glyphs
-from specviz.ui.widgets.chart import Layer
-from specviz.ui.widgets.k_chart import curve, k_grid, k_ticks, level_line, scale, sign, y_axis
+from specviz.render.chart import Layer
+from specviz.render.console import show, speaks_unicode
+from specviz.render.glyphs import glyphs
+from specviz.render.k_axis import curve, k_grid, k_ticks, level_line, scale, sign, y_axis
 
 LETTERS = "abcdefghi"
 MOST_CHARTS = 4

@@ -15,6 +15,7 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from specviz.breakpoints.watch import Watch
 from specviz.core.events import Event
 from specviz.core.source import Source
+from specviz.render.screen_text import in_ascii, literal
 from specviz.session.worker import Session
 from specviz.trace.round_store import Rounds
 from specviz.ui.commands import KeyCommands
@@ -22,7 +23,6 @@ from specviz.ui.farewell import farewell
 from specviz.ui.inbox import Inbox
 from specviz.ui.keys import app_bindings
 from specviz.ui.later import later
-from specviz.ui.literal import in_ascii, literal
 from specviz.ui.options import AppOptions
 from specviz.ui.picture import Picture
 from specviz.ui.screens.export import ExportScreen

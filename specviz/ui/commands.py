@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
+from specviz.render.screen_text import literal
 from specviz.ui.keys import EVERYWHERE, KEYS
-from specviz.ui.literal import literal
 
 if TYPE_CHECKING:
     from specviz.ui.app import SpecvizApp

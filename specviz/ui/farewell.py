@@ -5,8 +5,8 @@ import traceback
 from pathlib import Path
 
 from specviz.core.safe_text import safe_terminal_text
+from specviz.render.screen_text import literal
 from specviz.stats.run_stats import RunStats
-from specviz.ui.literal import literal
 from specviz.ui.status import number, rate
 
 

@@ -10,9 +10,9 @@ from specviz.breakpoints.conditions import rows_of
 from specviz.breakpoints.watch import Breakpoint, condition, names_condition, parse_breakpoint
 from specviz.core.events import Drafted, Emitted, Round
 from specviz.core.safe_text import visible
+from specviz.render.explanations import default_row, drawn, greedy
+from specviz.render.numbers import short, told_apart
 from specviz.stats.draft_queries import Drafts, rejected_beside, worst_tested
-from specviz.ui.widgets.numbers import short, told_apart
-from specviz.ui.widgets.sentences import default_row, drawn, greedy
 
 Place = tuple[int, int]
 NOWHERE: Place = (0, 0)

@@ -11,10 +11,10 @@ from textual.widgets import Static
 
 from specviz.core.events import Progress, Stage
 from specviz.core.units import bytes_in_words
+from specviz.render.download_rate import Transfer
+from specviz.render.screen_text import in_ascii, literal, literal_lines
 from specviz.ui.keys import Hint
-from specviz.ui.literal import in_ascii, literal, literal_lines
 from specviz.ui.status import STAGES, Field, spaced
-from specviz.ui.transfer import Transfer
 
 
 class StatusLine(Widget):

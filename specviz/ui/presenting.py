@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 from specviz.core.events import Drafted, End, Round
 from specviz.core.safe_text import clip, width
+from specviz.render.explanations import ENDS, PLAIN, ending, greedy, last_token
+from specviz.render.glyphs import UNICODE, Glyphs
+from specviz.render.numbers import counted, fixed, prob, told_apart
+from specviz.render.phases import Reveal, focus
+from specviz.render.screen_text import literal
 from specviz.stats.rates import LiveRates
-from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.keys import Key
-from specviz.ui.literal import literal
-from specviz.ui.phases import Reveal, focus
 from specviz.ui.status import GAP, Field, Tone
-from specviz.ui.widgets.numbers import counted, fixed, prob, told_apart
-from specviz.ui.widgets.sentences import ENDS, PLAIN, ending, greedy, last_token
 
 PHASE_PACE = 0.5
 """Seconds between two phases where the user named none."""

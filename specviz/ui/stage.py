@@ -3,8 +3,8 @@
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from specviz.ui.glyphs import glyphs
-from specviz.ui.literal import literal
+from specviz.render.glyphs import glyphs
+from specviz.render.screen_text import literal
 from specviz.ui.options import AppOptions
 from specviz.ui.parts import Banner, StatusLine
 from specviz.ui.presenting import Caption, at_the_end, caption, caption_fields, figure_fields, pair, title_fields

@@ -7,10 +7,10 @@ from typing import Literal
 
 from specviz.core.events import End, Progress, Settings, Stage
 from specviz.core.safe_text import clip, width
+from specviz.render.explanations import ENDS
+from specviz.render.numbers import plus_minus, prob, times
+from specviz.render.screen_text import literal
 from specviz.stats.run_stats import LiveRates
-from specviz.ui.literal import literal
-from specviz.ui.widgets.numbers import plus_minus, prob, times
-from specviz.ui.widgets.sentences import ENDS
 
 Tone = Literal["plain", "strong", "quiet", "accent", "warning", "error"]
 

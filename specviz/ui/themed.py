@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from textual.app import App
 from textual.filter import DimFilter, LineFilter, Monochrome, NoColor
 
+from specviz.render.screen_text import literal, literal_lines
 from specviz.theming import loader
 from specviz.theming.loader import Themes
 from specviz.theming.no_color import Colourless
 from specviz.theming.theme_file import BadTheme
-from specviz.ui.literal import literal, literal_lines
 
 READING_TIME = 15
 """Seconds that what is wrong with theme files stays on screen."""

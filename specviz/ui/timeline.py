@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
+from specviz.render.explanations import default_row
+from specviz.render.phases import Reveal, focus, phases, stage
+from specviz.render.transcript import Telling
 from specviz.stats.drafted_table import DraftedTable
 from specviz.stats.run_stats import LiveRates, RunStats, Series
 from specviz.trace.round_store import Rounds
-from specviz.ui.phases import Reveal, focus, phases, stage
-from specviz.ui.widgets.sentences import default_row
-from specviz.ui.widgets.telling import Telling
 
 MAX_TEMPERATURE = 5.0
 

@@ -14,10 +14,10 @@ from specviz.cli.export.html import script_json, to_html
 from specviz.cli.export.palette import Palettes, palettes
 from specviz.cli.export.recording import Recording
 from specviz.core.events import Raw, Settings
+from specviz.render.glyphs import UNICODE
+from specviz.render.token_report import inspected
 from specviz.theming.loader import load_themes
 from specviz.trace.replay import read_trace
-from specviz.ui.glyphs import UNICODE
-from specviz.ui.widgets.inspected import inspected
 from tests.export.runs import HOSTILE, hostile, recording, sampled, small, unsafe
 from tests.ui.builders import id_of, make_drafted, make_round, make_top
 

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from specviz.core.events import End, Event, Header, Round
+from specviz.render.transcript import Telling
 from specviz.stats.run_stats import RunStats
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.ui.widgets.legend import Legend
@@ -18,7 +19,6 @@ from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
 from specviz.ui.widgets.positions import PositionsPanel
 from specviz.ui.widgets.round_panel import RoundPanel
 from specviz.ui.widgets.round_strip import RoundStrip
-from specviz.ui.widgets.telling import Telling
 from specviz.ui.widgets.text_panel import TextPanel
 from tests.ui.builders import make_calibration, make_header, make_run
 

@@ -8,9 +8,9 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from specviz.core.events import Calibration, Round
+from specviz.render.glyphs import UNICODE, Glyphs
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.trace.jsonl import jsonl
-from specviz.ui.glyphs import UNICODE, Glyphs
 from specviz.ui.screens.metrics import MetricsScreen
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.metrics_layout import Layout, Line

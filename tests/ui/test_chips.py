@@ -9,9 +9,9 @@ import pytest
 from specviz.core.events import End, PlainReason, Round, Settings
 from specviz.core.options import MAX_K
 from specviz.core.safe_text import width
+from specviz.render.glyphs import ASCII, UNICODE
+from specviz.render.phases import Reveal, phases
 from specviz.stats.run_stats import RunStats
-from specviz.ui.glyphs import ASCII, UNICODE
-from specviz.ui.phases import Reveal, phases
 from specviz.ui.presenting import Caption, at_the_end, caption, caption_fields, figure_fields, pair, title_fields
 from specviz.ui.status import spaced
 from specviz.ui.widgets.chip_grid import FORMS, Grid, grid

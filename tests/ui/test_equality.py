@@ -6,13 +6,14 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.core.events import Settings
+from specviz.render.explanations import sample_bytes
+from specviz.render.glyphs import ASCII, UNICODE, Glyphs
+from specviz.render.token_report import inspected
 from specviz.stats.draft_queries import drafted_rows, overlap_histogram
 from specviz.stats.run_stats import RunStats
 from specviz.ui.finding import hits
-from specviz.ui.glyphs import ASCII, UNICODE, Glyphs
 from specviz.ui.status import rate_fields
 from specviz.ui.timeline import Timeline
-from specviz.ui.widgets.inspected import inspected
 from specviz.ui.widgets.metrics_acceptance import acceptance
 from specviz.ui.widgets.metrics_table import drafted_listing
 from specviz.ui.widgets.metrics_tokens import choices
@@ -20,7 +21,6 @@ from specviz.ui.widgets.metrics_tokens_per_round import tokens_per_round
 from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
 from specviz.ui.widgets.round_panel import RoundPanel
 from specviz.ui.widgets.round_table import Columns, RoundTable
-from specviz.ui.widgets.sentences import sample_bytes
 from tests.ui.builders import id_of, make_drafted, make_emitted, make_round, make_top
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 from tests.ui.metrics import fields, page, texts, timeline_of

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from specviz.core.events import Candidate, Drafted, Prompt, Raw, Round, Settings, Top
 from specviz.core.safe_text import width
-from specviz.ui.glyphs import ASCII, UNICODE, Glyphs
-from specviz.ui.phases import Stage, without_correction
-from specviz.ui.widgets.drawing import Line, beside, padded, wrapped
-from specviz.ui.widgets.inspected import heading
+from specviz.render.accept_line import AcceptTest, number_bar, number_line
+from specviz.render.cells import Line, beside, padded, wrapped
+from specviz.render.glyphs import ASCII, UNICODE, Glyphs
+from specviz.render.numbers import signed
+from specviz.render.phases import Stage, without_correction
+from specviz.render.token_report import heading
+from specviz.render.top_lists import Marked, TopList, draw_lists
 from specviz.ui.widgets.inspection import inspection, prompt_lines
-from specviz.ui.widgets.number_line import AcceptTest, number_bar, number_line
-from specviz.ui.widgets.numbers import signed
-from specviz.ui.widgets.top_lists import Marked, TopList, draw_lists
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import id_of, make_drafted, make_emitted, make_round, make_token, make_top
 

@@ -14,10 +14,10 @@ from textual.pilot import Pilot
 
 import specviz.bundled
 from specviz.core.events import Prompt, Raw
+from specviz.render.glyphs import ASCII, UNICODE
+from specviz.render.phases import Stage
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.trace.jsonl import read
-from specviz.ui.glyphs import ASCII, UNICODE
-from specviz.ui.phases import Stage
 from specviz.ui.widgets.inspection import inspection
 from specviz.ui.widgets.inspector import Inspector
 from tests.ui.builders import make_drafted, make_round, make_run, make_token, make_top

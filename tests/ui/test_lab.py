@@ -12,13 +12,13 @@ from textual.pilot import Pilot
 
 from specviz.cli.lab import measured
 from specviz.lab.model import Choice, LabPoint, Mean, Place, origin
-from specviz.ui.glyphs import ASCII, UNICODE
+from specviz.render.glyphs import ASCII, UNICODE
+from specviz.render.k_axis import k_grid, scale, y_axis
 from specviz.ui.lab_app import LabApp
 from specviz.ui.lab_keys import LAB_KEYS, PAGE_KEYS
 from specviz.ui.screens.lab import LabScreen
 from specviz.ui.screens.lossless import LosslessScreen
 from specviz.ui.widgets.curve_plot import CurvePlot
-from specviz.ui.widgets.k_chart import k_grid, scale, y_axis
 from specviz.ui.widgets.length_bars import bars
 from specviz.ui.widgets.mass_panel import STAGES
 from specviz.ui.widgets.slider import Slider

@@ -16,13 +16,16 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
 from specviz.lab.lossless import toy_shares
+from specviz.render import transcript, transcript_pages
+from specviz.render.glyphs import UNICODE
+from specviz.render.transcript import Telling
+from specviz.render.transcript_layout import Story
 from specviz.session.recorder import Recorder
 from specviz.trace.jsonl import bared, read, replay
 from specviz.trace.jsonl import round_store as rounds
 from specviz.trace.replay import TraceSource
 from specviz.trace.round_store import RoundLines, Rounds
 from specviz.ui.app import SpecvizApp
-from specviz.ui.glyphs import UNICODE
 from specviz.ui.options import LAST_ROUND
 from specviz.ui.screens import find
 from specviz.ui.screens.lossless import LosslessScreen
@@ -30,23 +33,20 @@ from specviz.ui.status import loading, run_fields
 from specviz.ui.timeline import Timeline
 from specviz.ui.transport import Transport
 from specviz.ui.view import run_view
-from specviz.ui.widgets import pages, telling
 from specviz.ui.widgets.hit_list import HitList
-from specviz.ui.widgets.story import Story
-from specviz.ui.widgets.telling import Telling
 from specviz.ui.widgets.text_panel import TextPanel
+from tests.render.test_word_wrap import text_of
 from tests.ui.builders import make_header, make_run
 from tests.ui.conftest import hit, make_app, mode, options, ready, sampled, until
 from tests.ui.metrics import drawn
 from tests.ui.test_timeline import Recorded, feed
-from tests.ui.test_widgets_flow import text_of
 
 RUN = make_run(400, 4, 3)
 
 
 @pytest.fixture
 def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telling, "PAGE", 40)
+    monkeypatch.setattr(transcript, "PAGE", 40)
 
 
 def told(upto: int = len(RUN), width: int = 40) -> Story:
@@ -69,7 +69,7 @@ def test_a_text_in_pages_is_the_text(short_pages: None, monkeypatch: pytest.Monk
     for page in range(len(made.telling.pages)):
         made._layout.settle(page, page)
     made.look(400, None)
-    monkeypatch.setattr(telling, "PAGE", 10**6)
+    monkeypatch.setattr(transcript, "PAGE", 10**6)
     whole = told()
     assert len(made.telling.pages) > 15 and len(whole.telling.pages) == 1
     assert words(made) == words(whole)
@@ -97,7 +97,7 @@ def test_only_the_pages_looked_at_are_laid_out(short_pages: None) -> None:
     made.look(400, None)
     for y in range(made.count):
         made.line(y)
-    assert len(made._layout._laid) == pages.LAID_OUT
+    assert len(made._layout._laid) == transcript_pages.LAID_OUT
 
 
 def test_a_change_of_width_lays_out_two_pages_however_long_the_text_is(short_pages: None) -> None:

@@ -8,8 +8,8 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.core.events import Calibration, End, Settings, Timing
+from specviz.render.glyphs import ASCII, UNICODE
 from specviz.stats.formula_gap import Dependence, Share, dependence
-from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.metrics_acceptance import acceptance
 from specviz.ui.widgets.metrics_layout import Fact, Layout, facts, on_point

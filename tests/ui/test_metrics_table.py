@@ -3,11 +3,11 @@
 import pytest
 from rich.cells import cell_len
 
+from specviz.render.glyphs import ASCII, UNICODE
 from specviz.stats.draft_queries import drafted_rows, first_rows
 from specviz.stats.drafted import Rank
 from specviz.stats.drafted_table import DraftedTable
 from specviz.ui.finding import NOWHERE, worst_overlap
-from specviz.ui.glyphs import ASCII, UNICODE
 from specviz.ui.widgets.metrics_table import (
     LIMIT,
     ORDERS,

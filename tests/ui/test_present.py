@@ -10,12 +10,12 @@ from textual.pilot import Pilot
 
 from specviz.core.events import End, Event, Notice, Settings
 from specviz.core.options import RunRequest
+from specviz.render.phases import phases
 from specviz.session.recorder import Recorder
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.keys import KEYS as MAIN_KEYS
 from specviz.ui.options import AUTO_PACE
-from specviz.ui.phases import phases
 from specviz.ui.presenting import GROUPS, KEYS
 from specviz.ui.screens.help import HelpScreen
 from specviz.ui.screens.present import PresentScreen

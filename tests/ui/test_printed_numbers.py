@@ -10,10 +10,10 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.core.events import Round
+from specviz.render.glyphs import UNICODE
 from specviz.trace.jsonl import Trace, read
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
-from specviz.ui.glyphs import UNICODE
 from specviz.ui.timeline import Timeline
 from specviz.ui.widgets.inspection import inspection
 from specviz.ui.widgets.metrics_acceptance import acceptance

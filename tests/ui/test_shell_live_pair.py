@@ -13,11 +13,11 @@ from specviz.core.events import Event, Header, Round, Settings, Timing
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.core.source import Emit, Source
 from specviz.decoder.live import LiveSource
+from specviz.render.phases import phases
 from specviz.session.recorder import Recorder
 from specviz.trace.jsonl import read
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
-from specviz.ui.phases import phases
 from tests.ui.conftest import hit, options, ready, stops, until
 
 SIZE = (120, 40)

@@ -10,10 +10,10 @@ from textual.pilot import Pilot
 
 from specviz.breakpoints.watch import parse_breakpoint
 from specviz.core.events import Header, Round, Settings
+from specviz.render.phases import phases
 from specviz.session.recorder import Recorder
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
-from specviz.ui.phases import phases
 from specviz.ui.screens.breakpoints import BreakpointsScreen
 from specviz.ui.screens.find import FindScreen
 from specviz.ui.screens.go_to import GoToScreen

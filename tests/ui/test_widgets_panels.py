@@ -4,17 +4,17 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.core.events import End, Settings
-from specviz.ui.glyphs import ASCII, UNICODE
-from specviz.ui.widgets.drawing import accept_bar, bar, fit
+from specviz.render.cells import accept_bar, bar, fit
+from specviz.render.glyphs import ASCII, UNICODE
 from specviz.ui.widgets.legend import Legend
 from specviz.ui.widgets.positions import PositionsPanel
 from specviz.ui.widgets.round_panel import RoundPanel
 from specviz.ui.widgets.round_strip import RoundStrip, level, window
 from specviz.ui.widgets.round_table import Columns
 from specviz.ui.widgets.text_panel import TextPanel
+from tests.render.test_explanations import GREEDY, RAW, example
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
-from tests.ui.test_widgets_sentences import GREEDY, RAW, example
 
 
 def test_the_mark_of_a_test_bar_is_inside_exactly_when_accepted() -> None:

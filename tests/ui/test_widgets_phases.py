@@ -7,16 +7,16 @@ from textual.pilot import Pilot
 
 from specviz import bundled
 from specviz.core.events import End, Round, Settings, Verdict
+from specviz.render.glyphs import UNICODE
+from specviz.render.phases import WAITING, Reveal, Stage, focus, headline, phases
 from specviz.trace.jsonl import read
-from specviz.ui.glyphs import UNICODE
-from specviz.ui.phases import WAITING, Reveal, Stage, focus, headline, phases
 from specviz.ui.widgets.round_panel import RoundPanel
 from specviz.ui.widgets.round_table import Columns, RoundTable
 from specviz.ui.widgets.text_panel import TextPanel
 from tests.core.test_safe_text import assert_safe
+from tests.render.test_explanations import GREEDY, RAW, example
 from tests.ui.builders import id_of, make_drafted, make_header, make_round, make_run, make_top
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
-from tests.ui.test_widgets_sentences import GREEDY, RAW, example
 
 KINDS = {
     "rejection": make_round(1, verdicts="✓✗·", tokens=[" ab", " cd", " ef"], last=" gh"),

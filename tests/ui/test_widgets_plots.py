@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from specviz.core.events import Settings
+from specviz.render.chart import DOTS_X, DOTS_Y, Grid, round_ticks
+from specviz.render.glyphs import UNICODE
 from specviz.stats.run_stats import RunStats, Series
-from specviz.ui.glyphs import UNICODE
-from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, round_ticks
 from specviz.ui.widgets.plots import AlphaPlot, TokensPlot, paint
 from tests.ui.builders import make_header, make_round, make_run
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
@@ -195,7 +195,7 @@ def test_a_line_stands_at_its_values_and_breaks_at_a_segment() -> None:
 
 
 def test_plotext_places_cells_where_the_grid_says() -> None:
-    from specviz.ui.widgets.chart import Layer
+    from specviz.render.chart import Layer
 
     grid = Grid(columns=6, rows=3, rounds=10, low=0.0, high=1.0)
     lines = paint(grid, [Layer("a", "x", [(0, 0), (5, 2), (3, 1)])], {"1": 1.0, "0": 0.0}, UNICODE)

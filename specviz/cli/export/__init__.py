@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 
 from specviz import bundled
-from specviz.cli.console import say
 from specviz.cli.export.cast import COLUMNS, PACE, ROWS, to_cast
 from specviz.cli.export.frames import MIN_COLUMNS, MIN_ROWS, frames
 from specviz.cli.export.html import to_html
@@ -23,6 +22,7 @@ from specviz.cli.export.svg import frame_svg, to_svg
 from specviz.cli.export.table import to_csv
 from specviz.core.errors import SpecvizError
 from specviz.core.safe_text import safe_terminal_text, visible
+from specviz.render.console import say
 from specviz.trace.replay import read_trace
 
 _FILMS, _PICTURES = ("cast", "gif"), ("html", "svg", "png", "cast", "gif")

@@ -7,9 +7,9 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+from specviz.render.numbers import fixed, prob
 from specviz.stats.rates import PositionRate, Rates
 from specviz.stats.series import Series
-from specviz.ui.widgets.numbers import fixed, prob
 
 WIDTH, HEIGHT = 460, 232
 _LEFT, _RIGHT, _TOP, _BOTTOM = 38, 12, 50, 26

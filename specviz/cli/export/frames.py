@@ -8,13 +8,13 @@ from specviz.cli.export.recording import Recording
 from specviz.cli.export.text_lines import text_lines
 from specviz.core.events import Drafted, Round
 from specviz.core.safe_text import clip, visible, width
+from specviz.render import word_wrap
+from specviz.render.explanations import default_row, explain, greedy, last_token, title
+from specviz.render.glyphs import SIGNS, UNICODE
+from specviz.render.numbers import fixed, prob, ratio, told_apart
+from specviz.render.transcript import Telling
+from specviz.render.transcript_layout import Story
 from specviz.stats.rates import Rates
-from specviz.ui.glyphs import SIGNS, UNICODE
-from specviz.ui.widgets import flow
-from specviz.ui.widgets.numbers import fixed, prob, ratio, told_apart
-from specviz.ui.widgets.sentences import default_row, explain, greedy, last_token, title
-from specviz.ui.widgets.story import Story
-from specviz.ui.widgets.telling import Telling
 
 MIN_COLUMNS, MIN_ROWS = 60, 18
 _DRAFTING = 0.35
@@ -159,7 +159,7 @@ def _legend() -> Line:
     return parts
 
 
-def _indented(line: flow.Line) -> Line:
+def _indented(line: word_wrap.Line) -> Line:
     return [
         (" ", "text"),
         *((span.text, _plain(span.kind) if span.role.endswith("mark") else span.kind) for span in line),

@@ -19,8 +19,8 @@ from specviz.cli.export.inspection import Names, columns, inspection, sentence
 from specviz.cli.export.palette import Palette, Palettes
 from specviz.cli.export.pieces import Piece, pieces
 from specviz.cli.export.recording import Number, Recording
-from specviz.ui.glyphs import SIGNS
-from specviz.ui.widgets.sentences import timing, title
+from specviz.render.explanations import timing, title
+from specviz.render.glyphs import SIGNS
 
 
 def to_html(run: Recording, palettes: Palettes) -> str:

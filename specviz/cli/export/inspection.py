@@ -6,13 +6,13 @@ from typing import Any
 
 from specviz.core.events import Round
 from specviz.core.safe_text import clip, visible
-from specviz.ui.glyphs import UNICODE
-from specviz.ui.widgets.facts import Fact
-from specviz.ui.widgets.inspected import inspected
-from specviz.ui.widgets.number_line import AcceptTest
-from specviz.ui.widgets.numbers import prob
-from specviz.ui.widgets.sentences import greedy
-from specviz.ui.widgets.top_lists import TopList, places
+from specviz.render.accept_line import AcceptTest
+from specviz.render.explanations import greedy
+from specviz.render.facts import Fact
+from specviz.render.glyphs import UNICODE
+from specviz.render.numbers import prob
+from specviz.render.token_report import inspected
+from specviz.render.top_lists import TopList, places
 
 _TOKEN_CELLS = 24
 _MOST_BYTES = 32

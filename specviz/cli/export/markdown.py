@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from specviz.cli.export.recording import NONE, Recording
-from specviz.ui.widgets.numbers import prob
+from specviz.render.numbers import prob
 
 
 def to_markdown(run: Recording) -> str:

@@ -6,7 +6,7 @@ from html import escape
 
 from specviz.cli.export.palette import Palette
 from specviz.core.safe_text import clip, width
-from specviz.ui.glyphs import SIGNS
+from specviz.render.glyphs import SIGNS
 
 Part = tuple[str, str]
 """Safe text and the name of its style: a kind of token, or one of "text", "head", "strong", "quiet"."""

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from specviz.cli.stats import ROWS, fold
 from specviz.core.safe_text import safe_terminal_text, visible
+from specviz.render.explanations import ending
+from specviz.render.numbers import fixed, prob
 from specviz.stats.rates import Rates
 from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import Trace
-from specviz.ui.widgets.numbers import fixed, prob
-from specviz.ui.widgets.sentences import ending
 
 NONE = "–"
 _SAID_BY_FACTS = ("draft", "target", "K", "temperature", "seed", "ended")

@@ -9,7 +9,7 @@ from specviz.cli.export.palette import Palette
 from specviz.cli.export.recording import Recording
 from specviz.cli.export.text_lines import text_lines
 from specviz.core.safe_text import width
-from specviz.ui.glyphs import SIGNS
+from specviz.render.glyphs import SIGNS
 
 COLUMNS = 112
 _MARGIN = 24

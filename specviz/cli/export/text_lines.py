@@ -2,9 +2,9 @@
 
 from specviz.cli.export.painting import Line
 from specviz.cli.export.pieces import pieces
+from specviz.render.glyphs import UNICODE
+from specviz.render.word_wrap import Flow, Span
 from specviz.trace.jsonl import Trace
-from specviz.ui.glyphs import UNICODE
-from specviz.ui.widgets.flow import Flow, Span
 
 
 def text_lines(trace: Trace, columns: int) -> list[Line]:

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from specviz.breakpoints.watch import FORMS, KINDS, Breakpoint, Kind, make_breakpoint
-from specviz.ui.literal import in_ascii, literal
+from specviz.render.screen_text import in_ascii, literal
 from specviz.ui.screens.panel import Panel
 from specviz.ui.widgets.field import Field, Toggle
 

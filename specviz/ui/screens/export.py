@@ -7,7 +7,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from specviz.ui.literal import literal
+from specviz.render.screen_text import literal
 from specviz.ui.picture import Picture
 from specviz.ui.screens.panel import Panel
 

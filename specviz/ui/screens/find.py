@@ -17,14 +17,14 @@ from specviz.breakpoints.text_search import quoted
 from specviz.breakpoints.watch import Breakpoint
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round
+from specviz.render.numbers import counted
+from specviz.render.screen_text import in_ascii, literal
 from specviz.trace.round_store import Rounds
 from specviz.ui.finding import NOWHERE, Hit, Place, Query, iter_hits, understand
 from specviz.ui.later import later
-from specviz.ui.literal import in_ascii, literal
 from specviz.ui.screens.panel import Panel
 from specviz.ui.widgets.field import Field
 from specviz.ui.widgets.hit_list import HitList
-from specviz.ui.widgets.numbers import counted
 
 SETTLED = 0.12
 """Seconds without a key after which what was typed is looked for."""

@@ -11,8 +11,8 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from specviz.render.screen_text import in_ascii
 from specviz.ui.keys import GROUPS, KEYS, Key
-from specviz.ui.literal import in_ascii
 from specviz.ui.screens.panel import Panel
 
 

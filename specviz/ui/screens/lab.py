@@ -23,16 +23,16 @@ from specviz.lab.model import (
     written,
 )
 from specviz.maths.formula_table import Row
-from specviz.ui.glyphs import glyphs
+from specviz.render.glyphs import glyphs
+from specviz.render.numbers import counted, fixed, prob
+from specviz.render.screen_text import in_ascii
 from specviz.ui.lab_keys import LAB_KEYS, bindings
-from specviz.ui.literal import in_ascii
 from specviz.ui.parts import KeyBar, StatusLine
 from specviz.ui.screens.lossless import LosslessScreen
 from specviz.ui.status import Field, interval, rate
 from specviz.ui.widgets.curve_plot import CurvePlot, CurveView, Measured
 from specviz.ui.widgets.formulas import FormulaPanel
 from specviz.ui.widgets.length_bars import LengthBars
-from specviz.ui.widgets.numbers import counted, fixed, prob
 from specviz.ui.widgets.slider import Slider
 
 

@@ -9,8 +9,8 @@ from textual.screen import Screen
 from specviz.core.errors import SpecvizError
 from specviz.lab.lossless import KEEPING, Share, condensed, shares, toy_shares
 from specviz.lab.model import LabPoint, Place
+from specviz.render.screen_text import literal
 from specviz.ui.lab_keys import PAGE_KEYS, bindings
-from specviz.ui.literal import literal
 from specviz.ui.parts import KeyBar, StatusLine
 from specviz.ui.status import Field
 from specviz.ui.widgets.mass_panel import STAGES, MassPanel

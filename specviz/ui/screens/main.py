@@ -9,12 +9,12 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
 from specviz.core.events import Failed, Round
+from specviz.render.phases import stage, without_correction
+from specviz.render.screen_text import literal
 from specviz.ui.keys import KEYS, main_bindings
 from specviz.ui.later import later
-from specviz.ui.literal import literal
 from specviz.ui.options import AppOptions
 from specviz.ui.parts import Aside, Banner, FailurePanel, KeyBar, LoadingPanel, StatusLine, TooSmall
-from specviz.ui.phases import stage, without_correction
 from specviz.ui.plot_column import PlotColumn
 from specviz.ui.screens.asking import PanelActions
 from specviz.ui.status import pair_names, rate_fields, run_fields

@@ -9,9 +9,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from specviz.render.screen_text import literal
 from specviz.ui.keys import Hint
 from specviz.ui.later import later
-from specviz.ui.literal import literal
 from specviz.ui.parts import KeyBar, StatusLine
 from specviz.ui.screens.panel import Answering
 from specviz.ui.status import Field, temperatures

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 
-from specviz.ui.literal import one_for_one
+from specviz.render.screen_text import one_for_one
 from specviz.ui.screens.panel import Panel
 
 

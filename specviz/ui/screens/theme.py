@@ -6,9 +6,9 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from specviz.render.glyphs import Kind, glyphs
 from specviz.theming.loader import Themes
 from specviz.theming.theme_file import ThemeFile
-from specviz.ui.glyphs import Kind, glyphs
 from specviz.ui.screens.panel import Panel
 
 SAMPLED: tuple[Kind, ...] = ("accepted", "rejected", "resampled", "bonus")

@@ -6,12 +6,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from specviz.ui.glyphs import COMPONENTS, Glyphs, component, component_css, glyphs
-from specviz.ui.phases import Reveal
-from specviz.ui.widgets.flow import Flow, Span
+from specviz.render.glyphs import COMPONENTS, Glyphs, component, component_css, glyphs
+from specviz.render.phases import Reveal
+from specviz.render.transcript import NOTHING_TOLD, Telling, Told
+from specviz.render.transcript_layout import Story
+from specviz.render.word_wrap import Flow, Span
 from specviz.ui.widgets.painted import Painted
-from specviz.ui.widgets.story import Story
-from specviz.ui.widgets.telling import NOTHING_TOLD, Telling, Told
 
 _AIRY = 8
 """Lines of height from which on every other one stays empty."""

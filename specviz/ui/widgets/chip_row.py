@@ -5,8 +5,8 @@ from typing import ClassVar
 from rich.style import Style
 from textual.strip import Strip
 
-from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs
-from specviz.ui.phases import WAITING
+from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs
+from specviz.render.phases import WAITING
 from specviz.ui.widgets.chip_grid import Grid, grid
 from specviz.ui.widgets.chips import Moment, chips, legend
 from specviz.ui.widgets.kept import Kept

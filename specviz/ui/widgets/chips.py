@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from specviz.core.events import Drafted, Emitted, Round
 from specviz.core.safe_text import clip, visible, width
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.phases import WAITING, Reveal, Stage, focus, mark_of, stage
+from specviz.render.cells import Line, accept_bar, beside, padded
+from specviz.render.explanations import greedy, last_token
+from specviz.render.glyphs import Glyphs
+from specviz.render.phases import WAITING, Reveal, Stage, focus, mark_of, stage
 from specviz.ui.widgets.chip_grid import SMALLEST_BOX, Form, Grid
-from specviz.ui.widgets.drawing import Line, accept_bar, beside, padded
-from specviz.ui.widgets.sentences import greedy, last_token
 
 LANDED = 0.5
 """Of a verdict's phase: until then u falls onto the bar, from then on the verdict stands."""

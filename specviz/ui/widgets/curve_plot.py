@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from specviz.maths.estimators import Interval
-from specviz.ui.glyphs import panel_css
-from specviz.ui.widgets.chart import Grid, Layer
-from specviz.ui.widgets.drawing import Part
+from specviz.render.cells import Part
+from specviz.render.chart import Grid, Layer
+from specviz.render.glyphs import panel_css
+from specviz.render.k_axis import curve, k_grid, k_ticks, level_line, scale, sign, upright, y_axis
 from specviz.ui.widgets.drawn import Drawn
-from specviz.ui.widgets.k_chart import curve, k_grid, k_ticks, level_line, scale, sign, upright, y_axis
 from specviz.ui.widgets.plots import paint
 from specviz.ui.widgets.rounds_plot import AXIS_ROWS
 

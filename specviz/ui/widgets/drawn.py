@@ -6,9 +6,9 @@ from typing import ClassVar
 from rich.style import Style
 from textual.strip import Strip
 
-from specviz.ui.glyphs import glyphs
+from specviz.render.cells import Part
+from specviz.render.glyphs import glyphs
 from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.kept import Kept
 from specviz.ui.widgets.strips import strip_of
 

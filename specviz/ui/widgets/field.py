@@ -10,7 +10,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input
 
-from specviz.ui.literal import one_for_one
+from specviz.render.screen_text import one_for_one
 
 
 class _Safely(Highlighter):

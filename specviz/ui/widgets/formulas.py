@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from specviz.core.safe_text import width as width_of
-from specviz.ui.glyphs import panel_css
-from specviz.ui.literal import in_ascii
-from specviz.ui.widgets.drawing import Part, wrapped
+from specviz.render.cells import Part, wrapped
+from specviz.render.glyphs import panel_css
+from specviz.render.screen_text import in_ascii
 from specviz.ui.widgets.drawn import Drawn
 
 

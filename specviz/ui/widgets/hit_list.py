@@ -7,12 +7,12 @@ from rich.style import Style
 from textual.message import Message
 
 from specviz.core.safe_text import visible
+from specviz.render.cells import Part, fit
+from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs
+from specviz.render.numbers import prob
+from specviz.render.screen_text import in_ascii
 from specviz.ui.finding import Hit
-from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs
-from specviz.ui.literal import in_ascii
-from specviz.ui.widgets.drawing import Part, fit
 from specviz.ui.widgets.line_list import DrawnLine, LineList
-from specviz.ui.widgets.numbers import prob
 
 _ROUND, _POSITION, _NUMBER = 6, 4, 6
 _LEAST_TOKEN, _MOST_TOKEN = 8, 24

@@ -5,15 +5,15 @@ from itertools import zip_longest
 
 from specviz.core.events import Prompt, Round
 from specviz.core.safe_text import clip, visible, width
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.phases import Stage, mark_of
-from specviz.ui.widgets.drawing import Line, beside, fit, padded, wrapped
-from specviz.ui.widgets.facts import Fact, column_cells, draw_column, draw_groups, has_raw
-from specviz.ui.widgets.inspected import Inspected
-from specviz.ui.widgets.inspected_so_far import inspected_so_far
-from specviz.ui.widgets.number_line import number_bar, number_line
-from specviz.ui.widgets.numbers import counted
-from specviz.ui.widgets.top_lists import GAP, MOST_ROWS, TopList, draw_lists
+from specviz.render.accept_line import number_bar, number_line
+from specviz.render.cells import Line, beside, fit, padded, wrapped
+from specviz.render.facts import Fact, column_cells, draw_column, draw_groups, has_raw
+from specviz.render.glyphs import Glyphs
+from specviz.render.inspected_so_far import inspected_so_far
+from specviz.render.numbers import counted
+from specviz.render.phases import Stage, mark_of
+from specviz.render.token_report import Inspected
+from specviz.render.top_lists import GAP, MOST_ROWS, TopList, draw_lists
 
 _TALL = 20
 """Lines from which on facts stand below the lists, not beside them."""

@@ -9,13 +9,13 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from specviz.core.events import Prompt, Round
-from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
-from specviz.ui.phases import WAITING, Stage
+from specviz.render.cells import Line
+from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.render.numbers import counted
+from specviz.render.phases import WAITING, Stage
+from specviz.render.token_report import heading
 from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.drawing import Line
-from specviz.ui.widgets.inspected import heading
 from specviz.ui.widgets.inspection import inspection, prompt_lines
-from specviz.ui.widgets.numbers import counted
 from specviz.ui.widgets.strips import strip_of
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)

@@ -6,8 +6,8 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from specviz.ui.glyphs import COMPONENTS, SIGNS, component, component_css, glyphs
-from specviz.ui.widgets.drawing import Part
+from specviz.render.cells import Part
+from specviz.render.glyphs import COMPONENTS, SIGNS, component, component_css, glyphs
 from specviz.ui.widgets.strips import strip_of
 
 _GAPS = (2, 1)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from specviz.ui.glyphs import Glyphs, panel_css
-from specviz.ui.widgets.drawing import EIGHTHS, Part
+from specviz.render.cells import EIGHTHS, Part
+from specviz.render.glyphs import Glyphs, panel_css
+from specviz.render.numbers import prob
 from specviz.ui.widgets.drawn import Drawn
-from specviz.ui.widgets.numbers import prob
 
 _WIDEST = 7
 _LABELLED = 5

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from specviz.core.safe_text import visible
 from specviz.lab.lossless import Share, total
-from specviz.ui.glyphs import panel_css
-from specviz.ui.widgets.drawing import Part, fit, wrapped
+from specviz.render.cells import Part, fit, wrapped
+from specviz.render.glyphs import panel_css
+from specviz.render.numbers import prob
 from specviz.ui.widgets.drawn import Drawn
-from specviz.ui.widgets.numbers import prob
 
 STAGES = 4
 """p and q; what is accepted; what is resampled; and the first bar put together. Every further step adds a bar."""

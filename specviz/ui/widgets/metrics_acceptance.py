@@ -3,11 +3,12 @@
 from functools import partial
 from typing import NamedTuple
 
+from specviz.render.cells import Part, bar
+from specviz.render.glyphs import Glyphs
+from specviz.render.numbers import counted, fixed, plus_minus, prob
 from specviz.stats.draft_queries import overlap_histogram
 from specviz.stats.engine_rates import PeerRate, peer_rates
 from specviz.stats.rates import Rates
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.drawing import Part, bar
 from specviz.ui.widgets.metrics_layout import (
     Fact,
     Layout,
@@ -23,7 +24,6 @@ from specviz.ui.widgets.metrics_layout import (
     table,
 )
 from specviz.ui.widgets.metrics_scope import Scope
-from specviz.ui.widgets.numbers import counted, fixed, plus_minus, prob
 from specviz.ui.widgets.positions import lines_of
 
 _TWO_BLOCKS = 96

@@ -5,10 +5,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from specviz.core.safe_text import width
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.literal import in_ascii
-from specviz.ui.widgets.drawing import Part
-from specviz.ui.widgets.numbers import prob
+from specviz.render.cells import Part
+from specviz.render.glyphs import Glyphs
+from specviz.render.numbers import prob
+from specviz.render.screen_text import in_ascii
 
 Line = list[Part]
 Lines = list[Line]

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from specviz.ui.glyphs import glyphs
+from specviz.render.glyphs import glyphs
 from specviz.ui.widgets.metrics_layout import Layout, Lines
 from specviz.ui.widgets.painted import Painted
 from specviz.ui.widgets.strips import strip_of

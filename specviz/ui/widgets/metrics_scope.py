@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from specviz.core.events import Settings
+from specviz.render.numbers import counted
 from specviz.stats.drafted_table import DraftedPart, DraftedTable
 from specviz.stats.run_stats import Rates, RunStats
-from specviz.ui.widgets.numbers import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from functools import partial
 
+from specviz.render.glyphs import Glyphs
+from specviz.render.numbers import fixed, prob, times
 from specviz.stats.rates import Rates
 from specviz.stats.speed import SpeedView, speed_view
-from specviz.ui.glyphs import Glyphs
 from specviz.ui.widgets.metrics_layout import Fact, Layout, Lines, beside, facts, heading, paragraph, stacked
 from specviz.ui.widgets.metrics_scope import Scope
 from specviz.ui.widgets.metrics_speed_chart import curve_lines
-from specviz.ui.widgets.numbers import fixed, prob, times
 
 _TWO_BLOCKS, _ROUND = 112, 52
 EDGE = 32

@@ -1,8 +1,8 @@
 """The speedup of the model over K, as columns: where this run stands, where it would be fastest."""
 
+from specviz.render.cells import EIGHTHS
+from specviz.render.glyphs import Glyphs
 from specviz.stats.speed import SpeedView
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.drawing import EIGHTHS
 from specviz.ui.widgets.metrics_layout import Line, Lines, heading, said
 
 ROWS = 8

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.safe_text import visible
+from specviz.render.cells import fit
+from specviz.render.glyphs import Glyphs
+from specviz.render.numbers import fixed, prob, ratio
 from specviz.stats.draft_queries import (
     DraftedRow,
     Drafts,
@@ -19,10 +22,7 @@ from specviz.stats.draft_queries import (
     part_of,
 )
 from specviz.stats.drafted import Rank
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.drawing import fit
 from specviz.ui.widgets.metrics_layout import Line
-from specviz.ui.widgets.numbers import fixed, prob, ratio
 
 LIMIT = 500
 """Rows shown of an order."""

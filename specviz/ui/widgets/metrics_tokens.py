@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from specviz.ui.glyphs import SIGNS, glyphs
-from specviz.ui.literal import in_ascii
+from specviz.render.glyphs import SIGNS, glyphs
+from specviz.render.screen_text import in_ascii
 from specviz.ui.widgets.line_list import DrawnLine, LineList
 from specviz.ui.widgets.metrics_layout import Line
 from specviz.ui.widgets.metrics_page import Choice, ChoiceBar

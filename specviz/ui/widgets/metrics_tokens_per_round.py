@@ -2,10 +2,11 @@
 
 from functools import partial
 
+from specviz.render.cells import Part, bar
+from specviz.render.glyphs import Glyphs
+from specviz.render.numbers import counted, fixed, plus_minus, prob
 from specviz.stats.formula_gap import Dependence, Share, dependence
 from specviz.stats.rates import Rates
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.drawing import Part, bar
 from specviz.ui.widgets.metrics_layout import (
     Fact,
     Layout,
@@ -21,7 +22,6 @@ from specviz.ui.widgets.metrics_layout import (
     table,
 )
 from specviz.ui.widgets.metrics_scope import Scope
-from specviz.ui.widgets.numbers import counted, fixed, plus_minus, prob
 
 _TWO_BLOCKS = 108
 _HISTOGRAM, _BAR = 46, 26

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 from textual_plotext import Plot
 
+from specviz.render.cells import Part
+from specviz.render.chart import DOTS_X, DOTS_Y, Grid, Layer, round_ticks
+from specviz.render.glyphs import Glyphs, panel_css
+from specviz.render.numbers import fixed, prob
 from specviz.stats.run_stats import LiveRates
-from specviz.ui.glyphs import Glyphs, panel_css
-from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, round_ticks
-from specviz.ui.widgets.drawing import Part
-from specviz.ui.widgets.numbers import fixed, prob
 from specviz.ui.widgets.rounds_plot import AXIS_ROWS, RoundsPlot, any_defined
 
 _BRAILLE = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))

@@ -7,12 +7,12 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from specviz.render.cells import Part, bar, fit
+from specviz.render.glyphs import Glyphs, glyphs, panel_css
+from specviz.render.numbers import prob
 from specviz.stats.run_stats import LiveRates, PositionRate
-from specviz.ui.glyphs import Glyphs, glyphs, panel_css
 from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.drawing import Part, bar, fit
 from specviz.ui.widgets.kept import Kept
-from specviz.ui.widgets.numbers import prob
 from specviz.ui.widgets.strips import strip_of
 
 _PROB = 4

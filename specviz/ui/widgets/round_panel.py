@@ -11,8 +11,10 @@ from textual.strip import Strip
 from specviz.core.events import End, Round
 from specviz.core.safe_text import clip
 from specviz.core.safe_text import width as cells
-from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
-from specviz.ui.phases import (
+from specviz.render.cells import Part
+from specviz.render.explanations import ending
+from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.render.phases import (
     WAITING,
     Reveal,
     explain_phase,
@@ -24,10 +26,8 @@ from specviz.ui.phases import (
     without_correction,
 )
 from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.kept import Kept
 from specviz.ui.widgets.round_table import Columns, RoundTable
-from specviz.ui.widgets.sentences import ending
 from specviz.ui.widgets.strips import strip_of
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)

@@ -8,7 +8,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from specviz.ui.glyphs import Glyphs, glyphs
+from specviz.render.glyphs import Glyphs, glyphs
 from specviz.ui.widgets.painted import Painted
 from specviz.ui.widgets.strips import strip_of
 

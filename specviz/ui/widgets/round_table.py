@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from specviz.core.events import Drafted, Emitted, Round
 from specviz.core.safe_text import clip, visible, width
+from specviz.render.cells import Part, accept_bar, fit
+from specviz.render.explanations import PLAIN, drawn, greedy, last_token
+from specviz.render.glyphs import Glyphs
+from specviz.render.numbers import prob, ratio, told_apart
+from specviz.render.phases import WAITING, Stage, mark_of
 from specviz.stats.round_counts import chance_name, named_chance
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.phases import WAITING, Stage, mark_of
-from specviz.ui.widgets.drawing import Part, accept_bar, fit
-from specviz.ui.widgets.numbers import prob, ratio, told_apart
-from specviz.ui.widgets.sentences import PLAIN, drawn, greedy, last_token
 
 NUMBER = 5
 RATIO = 5

@@ -4,9 +4,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
+from specviz.render.cells import Part
+from specviz.render.chart import DOTS_X, DOTS_Y, Grid, Layer, defined
 from specviz.stats.run_stats import LiveRates, Series
-from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, defined
-from specviz.ui.widgets.drawing import Part
 from specviz.ui.widgets.drawn import Drawn
 
 LEAST_ROUNDS = 10

@@ -7,8 +7,8 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from specviz.ui.glyphs import glyphs
-from specviz.ui.widgets.drawing import Part, fit
+from specviz.render.cells import Part, fit
+from specviz.render.glyphs import glyphs
 from specviz.ui.widgets.painted import Painted
 from specviz.ui.widgets.strips import strip_of
 

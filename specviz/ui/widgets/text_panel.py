@@ -11,13 +11,13 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from specviz.core.events import End
-from specviz.ui.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
-from specviz.ui.phases import WAITING, Reveal, partial
+from specviz.render.explanations import ending
+from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.render.phases import WAITING, Reveal, partial
+from specviz.render.transcript import NOTHING_TOLD, Telling
+from specviz.render.transcript_layout import NOTHING, Story
+from specviz.render.word_wrap import Span, nearest
 from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.flow import Span, nearest
-from specviz.ui.widgets.sentences import ending
-from specviz.ui.widgets.story import NOTHING, Story
-from specviz.ui.widgets.telling import NOTHING_TOLD, Telling
 
 _PLAIN = Style(strike=False, underline=False, italic=False)
 _CURSOR = Style(reverse=True, bold=True)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from specviz.core.events import Round
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.phases import WAITING, Stage
-from specviz.ui.widgets.facts import Fact
-from specviz.ui.widgets.inspected import RESIDUAL, Inspected, P, inspected
-from specviz.ui.widgets.number_line import AcceptTest
-from specviz.ui.widgets.top_lists import TopList
+from specviz.render.accept_line import AcceptTest
+from specviz.render.facts import Fact
+from specviz.render.glyphs import Glyphs
+from specviz.render.phases import WAITING, Stage
+from specviz.render.token_report import RESIDUAL, Inspected, P, inspected
+from specviz.render.top_lists import TopList
 
 _OF_DRAFT = frozenset({"q", "rank q", "entropy q", "draft u"})
 _OF_TARGET = frozenset({"p", "rank p", "entropy p", "overlap", "TV", "match", "p/q", "accept prob"})

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specviz.core.safe_text import width
-from specviz.ui.widgets.drawing import Line, beside, fit
+from specviz.render.cells import Line, beside, fit
 
 NAME, VALUE, RAW = 9, 6, 6
 """Cells of a name, of its number, of the number before processing."""

@@ -10,10 +10,10 @@ from typing import Literal
 from specviz.core.events import Drafted, Round
 from specviz.core.options import GREEDY_AT_OR_BELOW
 from specviz.core.safe_text import clip, visible
-from specviz.ui.glyphs import UNICODE, Glyphs
-from specviz.ui.widgets.copied import copied
-from specviz.ui.widgets.numbers import counted, milliseconds, precise, prob, short
-from specviz.ui.widgets.sentences import PLAIN, default_row, explain, greedy, timing, title
+from specviz.render.explanations import PLAIN, default_row, explain, greedy, timing, title
+from specviz.render.glyphs import UNICODE, Glyphs
+from specviz.render.ngram_source import copied
+from specviz.render.numbers import counted, milliseconds, precise, prob, short
 
 Stage = Literal["hidden", "drafted", "scored", "decided"]
 """How much of a row is known: nothing; the token and q; also p and the accept chance; also the verdict."""

@@ -6,8 +6,9 @@ from itertools import pairwise
 import pytest
 
 from specviz.core.events import Candidate, Drafted, Raw, Round, Settings
-from specviz.ui.glyphs import ASCII, UNICODE
-from specviz.ui.phases import (
+from specviz.render.explanations import explain, timing, title
+from specviz.render.glyphs import ASCII, UNICODE
+from specviz.render.phases import (
     WAITING,
     Reveal,
     explain_phase,
@@ -20,9 +21,8 @@ from specviz.ui.phases import (
     times_so_far,
     without_correction,
 )
-from specviz.ui.widgets.sentences import explain, timing, title
+from tests.render.test_explanations import GREEDY, RAW, example
 from tests.ui.builders import data_of, id_of, make_drafted, make_emitted, make_round
-from tests.ui.test_widgets_sentences import GREEDY, RAW, example
 
 WHOLE = ("✓✓✗·", "✗", "✗··", "✓✓✓", "✓", "", "✓––", "✓✓–")
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from specviz.core.events import Drafted, Emitted, Raw, Round, Top
 from specviz.core.safe_text import visible
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.copied import KEYS, copied
-from specviz.ui.widgets.drawing import Part
-from specviz.ui.widgets.facts import Fact
-from specviz.ui.widgets.number_line import AcceptTest
-from specviz.ui.widgets.numbers import fixed, prob, ratio, signed, told_apart
-from specviz.ui.widgets.sentences import counterfactual, explain, greedy, last_token, sample_bytes
-from specviz.ui.widgets.top_lists import Marked, TopList
+from specviz.render.accept_line import AcceptTest
+from specviz.render.cells import Part
+from specviz.render.explanations import counterfactual, explain, greedy, last_token, sample_bytes
+from specviz.render.facts import Fact
+from specviz.render.glyphs import Glyphs
+from specviz.render.ngram_source import KEYS, copied
+from specviz.render.numbers import fixed, prob, ratio, signed, told_apart
+from specviz.render.top_lists import Marked, TopList
 
 _TEN = 10
 P, Q, RESIDUAL = "p target", "q draft", "residual"

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from specviz.core.safe_text import clip
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.drawing import Line, accept_bar
-from specviz.ui.widgets.numbers import short, told_apart
+from specviz.render.cells import Line, accept_bar
+from specviz.render.glyphs import Glyphs
+from specviz.render.numbers import short, told_apart
 
 _ENDS = 4
 """Cells of "0 " and " 1"."""

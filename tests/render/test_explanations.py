@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz.core.events import Candidate, End, Raw, Round, Settings, Timing
-from specviz.ui.glyphs import ASCII, SIGNS, UNICODE
-from specviz.ui.widgets.numbers import counted, milliseconds, prob, ratio, short, told_apart
-from specviz.ui.widgets.sentences import default_row, ending, explain, timing, title
+from specviz.render.explanations import default_row, ending, explain, timing, title
+from specviz.render.glyphs import ASCII, SIGNS, UNICODE
+from specviz.render.numbers import counted, milliseconds, prob, ratio, short, told_apart
 from tests.ui.builders import data_of, id_of, make_drafted, make_emitted, make_round
 
 GREEDY = Settings(k=1, temperature=0.0)

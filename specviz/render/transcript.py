@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 
 from specviz.core.events import Emitted, Origin, Prompt, Round, Token
 from specviz.core.safe_text import TextDecoder
+from specviz.render.transcript_pages import PAGE, Page
 from specviz.trace.round_store import Rounds
-from specviz.ui.widgets.pages import PAGE, Page
 
 
 class Told(NamedTuple):

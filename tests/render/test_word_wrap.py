@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from specviz.core.events import Prompt
 from specviz.core.safe_text import width as cells
-from specviz.ui.glyphs import UNICODE
-from specviz.ui.phases import WAITING, Reveal, phases
-from specviz.ui.widgets.flow import Flow, Span, nearest
-from specviz.ui.widgets.story import Story
-from specviz.ui.widgets.telling import Telling
+from specviz.render.glyphs import UNICODE
+from specviz.render.phases import WAITING, Reveal, phases
+from specviz.render.transcript import Telling
+from specviz.render.transcript_layout import Story
+from specviz.render.word_wrap import Flow, Span, nearest
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run, make_token
 
 LIKE = Span("", 0, "accepted", 1, 0)

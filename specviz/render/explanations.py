@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from specviz.core.events import Candidate, Drafted, Emitted, End, PlainReason, Raw, Round
 from specviz.core.options import GREEDY_AT_OR_BELOW
 from specviz.core.safe_text import clip, visible
-from specviz.ui.glyphs import UNICODE, Glyphs
-from specviz.ui.widgets.numbers import counted, milliseconds, precise, prob, short, told_apart
+from specviz.render.glyphs import UNICODE, Glyphs
+from specviz.render.numbers import counted, milliseconds, precise, prob, short, told_apart
 
 PLAIN: Mapping[PlainReason, str] = {
     "k_zero": "K is 0",

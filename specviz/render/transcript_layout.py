@@ -6,12 +6,12 @@ from typing import Literal
 
 from specviz.core.events import Emitted, Round
 from specviz.core.safe_text import TextDecoder, visible
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.phases import WAITING, Reveal, mark_of, stage
-from specviz.ui.widgets.copied import copied
-from specviz.ui.widgets.flow import Flow, Line, Span
-from specviz.ui.widgets.pages import LaidOut, Layout, Page
-from specviz.ui.widgets.telling import Telling, Told
+from specviz.render.glyphs import Glyphs
+from specviz.render.ngram_source import copied
+from specviz.render.phases import WAITING, Reveal, mark_of, stage
+from specviz.render.transcript import Telling, Told
+from specviz.render.transcript_pages import LaidOut, Layout, Page
+from specviz.render.word_wrap import Flow, Line, Span
 
 _LOST = "\ufffd"
 _LAYOUTS = 2

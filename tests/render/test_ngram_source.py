@@ -7,12 +7,12 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.core.events import Drafted, Prompt, Round, Settings
-from specviz.ui.glyphs import UNICODE
-from specviz.ui.phases import Reveal, explain_phase
-from specviz.ui.widgets.copied import Copied, copied
-from specviz.ui.widgets.sentences import explain, title
-from specviz.ui.widgets.story import Story
-from specviz.ui.widgets.telling import Telling
+from specviz.render.explanations import explain, title
+from specviz.render.glyphs import UNICODE
+from specviz.render.ngram_source import Copied, copied
+from specviz.render.phases import Reveal, explain_phase
+from specviz.render.transcript import Telling
+from specviz.render.transcript_layout import Story
 from specviz.ui.widgets.text_panel import TextPanel
 from tests.ui.builders import make_drafted, make_round, make_token
 from tests.ui.gallery import Gallery, in_gallery

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 
 from specviz.maths.formula_table import EDGE
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.widgets.chart import DOTS_X, DOTS_Y, Grid, Layer, Values
+from specviz.render.chart import DOTS_X, DOTS_Y, Grid, Layer, Values
+from specviz.render.glyphs import Glyphs
 
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 _FIGURES = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from specviz.ui.widgets.flow import Flow, Line, Place
+from specviz.render.word_wrap import Flow, Line, Place
 
 PAGE = 2048
 """Tokens from which a page may end; with twice as many it does."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from specviz.core.events import Candidate, Top
 from specviz.core.safe_text import clip, visible, width
-from specviz.ui.glyphs import Glyphs
-from specviz.ui.phases import mark_of
-from specviz.ui.widgets.drawing import Line, bar, beside, fit, padded
-from specviz.ui.widgets.numbers import NONE, prob
+from specviz.render.cells import Line, bar, beside, fit, padded
+from specviz.render.glyphs import Glyphs
+from specviz.render.numbers import NONE, prob
+from specviz.render.phases import mark_of
 
 GAP = 2
 MOST_ROWS = 10

@@ -1,0 +1,1 @@
+"""Rounds to words and cells; no Textual."""
