@@ -172,8 +172,8 @@ def themes(as_json: bool) -> int:
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 def export(trace: str, output: str | None, form: str | None, size: str | None, force: bool, **given: Any) -> int:
     """A recorded run as a page, a picture, a table or a film."""
-    from specviz.cli.export import Look, parse_size
-    from specviz.cli.export import export as write
+    from specviz.export.formats import Look, parse_size
+    from specviz.export.formats import export as write
 
     try:
         cells = parse_size(size) if size is not None else None

@@ -4,8 +4,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
-from specviz.cli.export.recording import Recording
 from specviz.core.events import Calibration, End, Round
+from specviz.export.report import Recording
 from specviz.trace.jsonl import Trace
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run
 

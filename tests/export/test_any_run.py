@@ -6,14 +6,14 @@ from xml.etree import ElementTree
 
 from hypothesis import given, settings
 
-from specviz.cli.export.cast import to_cast
-from specviz.cli.export.html import to_html
-from specviz.cli.export.markdown import to_markdown
-from specviz.cli.export.palette import palettes
-from specviz.cli.export.recording import Recording
-from specviz.cli.export.svg import to_svg
-from specviz.cli.export.table import COLUMNS, to_csv
 from specviz.core.events import Header, Round
+from specviz.export.cast import to_cast
+from specviz.export.csv import COLUMNS, to_csv
+from specviz.export.html import to_html
+from specviz.export.markdown import to_markdown
+from specviz.export.palette import palettes
+from specviz.export.report import Recording
+from specviz.export.svg import to_svg
 from specviz.theming.loader import load_themes
 from specviz.trace.jsonl import Trace
 from tests.export.runs import unsafe

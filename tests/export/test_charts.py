@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from specviz.cli.export.charts import alpha, charts, css, histogram, positions, tokens
+from specviz.export.charts import alpha, charts, css, histogram, positions, tokens
 from specviz.stats.run_stats import RunStats
 from tests.rounds import fold, segmented
 

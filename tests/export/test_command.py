@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from specviz.cli import EXPORTS, main
-from specviz.cli.export import FORMATS, parse_size
+from specviz.export.formats import FORMATS, parse_size
 from specviz.trace.jsonl import dump
 from tests.recordings import run
 

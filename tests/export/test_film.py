@@ -7,10 +7,10 @@ from typing import Any
 import pyte
 import pytest
 
-from specviz.cli.export.cast import to_cast
-from specviz.cli.export.frames import frames
-from specviz.cli.export.palette import Palette, palettes
 from specviz.core.safe_text import width
+from specviz.export.cast import to_cast
+from specviz.export.film import frames
+from specviz.export.palette import Palette, palettes
 from specviz.theming.loader import load_themes
 from tests.export.runs import hostile, recording, sampled, small, unsafe
 from tests.ui.builders import make_round

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from specviz.cli.export.html import script_json, to_html
-from specviz.cli.export.palette import Palettes, palettes
-from specviz.cli.export.recording import Recording
 from specviz.core.events import Raw, Settings
+from specviz.export.html import script_json, to_html
+from specviz.export.palette import Palettes, palettes
+from specviz.export.report import Recording
 from specviz.render.glyphs import UNICODE
 from specviz.render.token_report import inspected
 from specviz.theming.loader import load_themes

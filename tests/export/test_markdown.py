@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from specviz.cli.export.markdown import code, fence, to_markdown
+from specviz.export.markdown import code, fence, to_markdown
 from tests.export.runs import hostile, recording, small, unsafe
 from tests.rounds import accepting, make_round
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from specviz.cli.export.palette import palettes
 from specviz.core.errors import SpecvizError
+from specviz.export.palette import palettes
 from specviz.theming.loader import load_themes
 
 NAMES = (

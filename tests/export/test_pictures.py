@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from specviz.cli.export.pictures import to_gif, to_png
 from specviz.core.errors import SpecvizError
+from specviz.export.raster import to_gif, to_png
 
 Install = Callable[[str, str], None]
 WRITES_LAST = '#!/bin/sh\nfor last; do :; done\necho "$(basename "$0") $*" > "$last"\n'

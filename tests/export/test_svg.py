@@ -4,10 +4,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from specviz.cli.export.frames import frames
-from specviz.cli.export.palette import Palette, palettes
-from specviz.cli.export.recording import Recording
-from specviz.cli.export.svg import frame_svg, to_svg
+from specviz.export.film import frames
+from specviz.export.palette import Palette, palettes
+from specviz.export.report import Recording
+from specviz.export.svg import frame_svg, to_svg
 from specviz.theming.loader import load_themes
 from tests.export.runs import hostile, recording, sampled, small, unsafe
 from tests.ui.builders import make_round

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specviz.cli.export.table import COLUMNS, guarded, to_csv
+from specviz.export.csv import COLUMNS, guarded, to_csv
 from tests.export.runs import HOSTILE, hostile, small, unsafe
 from tests.recordings import round_
 

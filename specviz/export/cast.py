@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 
-from specviz.cli.export.frames import Frame, frames
-from specviz.cli.export.painting import ansi
-from specviz.cli.export.palette import Palette
-from specviz.cli.export.recording import Recording
+from specviz.export.ansi_svg import ansi
+from specviz.export.film import Frame, frames
+from specviz.export.palette import Palette
+from specviz.export.report import Recording
 
 COLUMNS, ROWS, PACE = 100, 30, 1.0
 _HIDE_CURSOR, _CLEAR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[2J", "\x1b[?25h"

@@ -11,17 +11,17 @@ from pathlib import Path
 import click
 
 from specviz import bundled
-from specviz.cli.export.cast import COLUMNS, PACE, ROWS, to_cast
-from specviz.cli.export.frames import MIN_COLUMNS, MIN_ROWS, frames
-from specviz.cli.export.html import to_html
-from specviz.cli.export.markdown import to_markdown
-from specviz.cli.export.palette import Palettes, palettes
-from specviz.cli.export.pictures import to_gif, to_png
-from specviz.cli.export.recording import Recording
-from specviz.cli.export.svg import frame_svg, to_svg
-from specviz.cli.export.table import to_csv
 from specviz.core.errors import SpecvizError
 from specviz.core.safe_text import safe_terminal_text, visible
+from specviz.export.cast import COLUMNS, PACE, ROWS, to_cast
+from specviz.export.csv import to_csv
+from specviz.export.film import MIN_COLUMNS, MIN_ROWS, frames
+from specviz.export.html import to_html
+from specviz.export.markdown import to_markdown
+from specviz.export.palette import Palettes, palettes
+from specviz.export.raster import to_gif, to_png
+from specviz.export.report import Recording
+from specviz.export.svg import frame_svg, to_svg
 from specviz.render.console import say
 from specviz.trace.replay import read_trace
 

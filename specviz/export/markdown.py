@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from specviz.cli.export.recording import NONE, Recording
+from specviz.export.report import NONE, Recording
 from specviz.render.numbers import prob
 
 

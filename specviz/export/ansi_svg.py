@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from specviz.cli.export.palette import Palette
 from specviz.core.safe_text import clip, width
+from specviz.export.palette import Palette
 from specviz.render.glyphs import SIGNS
 
 Part = tuple[str, str]

@@ -1,7 +1,7 @@
 """The whole text of a run, wrapped."""
 
-from specviz.cli.export.painting import Line
-from specviz.cli.export.pieces import pieces
+from specviz.export.ansi_svg import Line
+from specviz.export.text_pieces import pieces
 from specviz.render.glyphs import UNICODE
 from specviz.render.word_wrap import Flow, Span
 from specviz.trace.jsonl import Trace

@@ -2,13 +2,13 @@
 
 from html import escape
 
-from specviz.cli.export.charts import HEIGHT, WIDTH, charts, css
-from specviz.cli.export.frames import Frame
-from specviz.cli.export.painting import CELL_HEIGHT, CELL_WIDTH, Line, cut, svg_css, svg_text
-from specviz.cli.export.palette import Palette
-from specviz.cli.export.recording import Recording
-from specviz.cli.export.text_lines import text_lines
 from specviz.core.safe_text import width
+from specviz.export.ansi_svg import CELL_HEIGHT, CELL_WIDTH, Line, cut, svg_css, svg_text
+from specviz.export.charts import HEIGHT, WIDTH, charts, css
+from specviz.export.film import Frame
+from specviz.export.palette import Palette
+from specviz.export.report import Recording
+from specviz.export.text_lines import text_lines
 from specviz.render.glyphs import SIGNS
 
 COLUMNS = 112

@@ -14,11 +14,11 @@ from string import Template
 from typing import Any
 
 from specviz import __version__
-from specviz.cli.export.charts import charts, css
-from specviz.cli.export.inspection import Names, columns, inspection, sentence
-from specviz.cli.export.palette import Palette, Palettes
-from specviz.cli.export.pieces import Piece, pieces
-from specviz.cli.export.recording import Number, Recording
+from specviz.export.charts import charts, css
+from specviz.export.palette import Palette, Palettes
+from specviz.export.report import Number, Recording
+from specviz.export.text_pieces import Piece, pieces
+from specviz.export.token_json import Names, columns, inspection, sentence
 from specviz.render.explanations import timing, title
 from specviz.render.glyphs import SIGNS
 
