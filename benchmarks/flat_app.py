@@ -31,7 +31,7 @@ from specviz.core.options import RunRequest
 from specviz.session.recorder import Recorder
 from specviz.trace.jsonl import read
 from specviz.ui.app import SpecvizApp
-from specviz.ui.options import AppOptions
+from specviz.ui.shared.app_options import AppOptions
 
 WARM_UP = 10
 STAGES = {

@@ -69,8 +69,8 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
     from specviz.core.options import RunRequest
     from specviz.trace.replay import TraceSource
     from specviz.ui.app import SpecvizApp
-    from specviz.ui.options import AppOptions
-    from specviz.ui.widgets.rounds_plot import RoundsPlot
+    from specviz.ui.charts.round_chart import RoundsPlot
+    from specviz.ui.shared.app_options import AppOptions
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.set_threshold(*COLLECT)

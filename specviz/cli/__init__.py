@@ -190,7 +190,7 @@ def _given(ctx: click.Context, name: str) -> bool:
 
 
 def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True, loop: bool = False) -> Any:
-    from specviz.ui.options import AppOptions
+    from specviz.ui.shared.app_options import AppOptions
 
     return AppOptions(
         request=RunRequest("", 0, Settings()),

@@ -17,7 +17,7 @@ from specviz.render.console import say, show
 from specviz.session.recorder import Recorder, Unrecorded
 from specviz.session.run_history import new_run_path
 from specviz.trace.replay import TraceSource
-from specviz.ui.options import LAST_ROUND, AppOptions, Recording
+from specviz.ui.shared.app_options import LAST_ROUND, AppOptions, Recording
 
 SWITCH_INTERVAL = 1e-4
 """Seconds a thread may keep the interpreter from another. Every torch call gives it up and wants it back at once; with

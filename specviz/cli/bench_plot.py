@@ -49,7 +49,7 @@ def series_of(rows: Iterable[Row]) -> Series:
 
 
 def _chart(series: Series, name: str, most: int) -> None:
-    from specviz.ui.widgets.plots import dashed
+    from specviz.ui.charts.run_charts import dashed
 
     signs = glyphs(not speaks_unicode(sys.stdout))
     high, ticks = y_axis(0.0, scale(max(1.2, series.largest)), ROWS)

@@ -11,7 +11,7 @@ from specviz.trace.replay import read_trace
 def lab(trace: str | None, *, theme: str | None, ascii: bool) -> int:
     require_terminal("specviz theory")
     point = None if trace is None else measured(trace)
-    from specviz.ui.lab_app import LabApp
+    from specviz.ui.lab.app import LabApp
     from specviz.ui.terminal_guard import TerminalGuard
 
     with TerminalGuard():

@@ -19,19 +19,19 @@ from specviz.render.screen_text import in_ascii, literal
 from specviz.session.worker import Session
 from specviz.trace.round_store import Rounds
 from specviz.ui.commands import KeyCommands
+from specviz.ui.dialogs.screenshot import ExportScreen
 from specviz.ui.farewell import farewell
-from specviz.ui.inbox import Inbox
-from specviz.ui.keys import app_bindings
-from specviz.ui.later import later
-from specviz.ui.options import AppOptions
-from specviz.ui.picture import Picture
-from specviz.ui.screens.export import ExportScreen
-from specviz.ui.screens.main import MainScreen
-from specviz.ui.screens.present import PresentScreen
+from specviz.ui.main.screen import MainScreen
+from specviz.ui.present.screen import PresentScreen
+from specviz.ui.run.event_queue import Inbox
+from specviz.ui.run.playback import Transport
+from specviz.ui.run.timeline import Timeline
+from specviz.ui.shared.app_options import AppOptions
+from specviz.ui.shared.keys import app_bindings
+from specviz.ui.shared.screenshot import Picture
+from specviz.ui.shared.timers import later
 from specviz.ui.terminal_guard import signals_leave
-from specviz.ui.themed import Themed
-from specviz.ui.timeline import Timeline
-from specviz.ui.transport import Transport
+from specviz.ui.themed_app import Themed
 
 QUIT_WAIT = 0.3
 """Seconds a quitting app waits for a model call to end before it leaves the (daemon) thread behind."""

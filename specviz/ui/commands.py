@@ -8,7 +8,7 @@ from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from specviz.render.screen_text import literal
-from specviz.ui.keys import EVERYWHERE, KEYS
+from specviz.ui.shared.keys import EVERYWHERE, KEYS
 
 if TYPE_CHECKING:
     from specviz.ui.app import SpecvizApp

@@ -7,7 +7,7 @@ from pathlib import Path
 from specviz.core.safe_text import safe_terminal_text
 from specviz.render.screen_text import literal
 from specviz.stats.run_stats import RunStats
-from specviz.ui.status import number, rate
+from specviz.ui.run.status_line import number, rate
 
 
 def farewell(stats: RunStats, path: Path | None, *, crash: BaseException | None = None) -> str:

@@ -7,7 +7,7 @@ import pytest
 from specviz.cli import app, main
 from specviz.cli.live import DeferredSource
 from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions
-from specviz.ui.options import AppOptions
+from specviz.ui.shared.app_options import AppOptions
 from tests.cli.test_run import run_json
 from tests.decoder.models import Shelf, everywhere, text_of
 from tests.decoder.running import greedy

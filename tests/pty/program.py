@@ -11,8 +11,8 @@ from pathlib import Path
 from textual.content import Content
 
 from specviz.ui.app import SpecvizApp
-from specviz.ui.parts import StatusLine
 from specviz.ui.terminal_guard import TerminalGuard
+from specviz.ui.widgets.bars import StatusLine
 from tests.ui.conftest import Script, options
 
 NOISE = "NOISE-ON-THE-SCREEN"

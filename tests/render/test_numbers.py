@@ -16,25 +16,25 @@ from specviz.stats.formula_gap import dependence
 from specviz.stats.run_stats import RunStats
 from specviz.stats.speed import speed_view
 from specviz.trace.jsonl import Trace, read
-from tests import recomputed
+from tests import reference_stats
 from tests.bundled_run import ROUNDS
-from tests.recomputed import differences
 from tests.recordings import SMALL, folded
+from tests.reference_stats import differences
 
 
 def against_recomputed(path: Path, trace: Trace, stats: RunStats, last: int | None) -> list[str]:
     """Where any number as of round ``last`` differs from its second computation."""
-    run, rounds, rates = recomputed.load(path, last), trace.rounds[:last], stats.on_screen(last)
+    run, rounds, rates = reference_stats.load(path, last), trace.rounds[:last], stats.on_screen(last)
     peers = {(peer.engine, peer.name): (peer.value, peer.predicted) for peer in peer_rates(stats.since_k(last))}
     return [
-        *differences(stats.whole(last), recomputed.whole(run), "whole run"),
-        *differences(rates, recomputed.on_screen(run), "on screen"),
-        *differences(peers, recomputed.peer_values(run), "peers"),
-        *differences(dependence(trace.rounds, rates), recomputed.dependence(run), "dependence"),
-        *differences(speed_view(stats, last), recomputed.speed(run), "speed"),
-        *differences(drafted_rows(rounds), recomputed.drafted_rows(run), "drafted"),
-        *differences(rejected_ids(rounds), recomputed.rejected_ids(run), "rejected ids"),
-        *differences(overlap_histogram(rounds), recomputed.overlap_histogram(run), "overlaps"),
+        *differences(stats.whole(last), reference_stats.whole(run), "whole run"),
+        *differences(rates, reference_stats.on_screen(run), "on screen"),
+        *differences(peers, reference_stats.peer_values(run), "peers"),
+        *differences(dependence(trace.rounds, rates), reference_stats.dependence(run), "dependence"),
+        *differences(speed_view(stats, last), reference_stats.speed(run), "speed"),
+        *differences(drafted_rows(rounds), reference_stats.drafted_rows(run), "drafted"),
+        *differences(rejected_ids(rounds), reference_stats.rejected_ids(run), "rejected ids"),
+        *differences(overlap_histogram(rounds), reference_stats.overlap_histogram(run), "overlaps"),
     ]
 
 
@@ -59,15 +59,15 @@ def test_the_small_trace_reads_as_recomputed() -> None:
 def test_the_second_computation_is_no_mirror() -> None:
     """It finds one wrong verdict, time or overlap."""
     trace = read(SMALL)
-    run, stats = recomputed.load(SMALL), folded(trace)
+    run, stats = reference_stats.load(SMALL), folded(trace)
     run.rounds[1]["drafted"][0]["overlap"] += 1e-6
-    assert differences(stats.whole(), recomputed.whole(run)) != []
-    run = recomputed.load(SMALL)
+    assert differences(stats.whole(), reference_stats.whole(run)) != []
+    run = reference_stats.load(SMALL)
     run.rounds[2]["timing"]["verify_ms"] += 1
-    assert differences(speed_view(stats), recomputed.speed(run)) != []
-    run = recomputed.load(SMALL)
+    assert differences(speed_view(stats), reference_stats.speed(run)) != []
+    run = reference_stats.load(SMALL)
     run.rounds[3]["drafted"][1]["accept_prob"] = 0.25
-    assert differences(drafted_rows(trace.rounds), recomputed.drafted_rows(run)) != []
+    assert differences(drafted_rows(trace.rounds), reference_stats.drafted_rows(run)) != []
 
 
 def test_the_small_trace_is_one_that_the_recorder_would_write(tmp_path: Path) -> None:

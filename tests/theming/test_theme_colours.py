@@ -20,7 +20,7 @@ from specviz.render.glyphs import SIGNS
 from specviz.theming import loader
 from specviz.theming.theme_file import ThemeFile
 from specviz.ui.app import SpecvizApp
-from specviz.ui.screens.theme import ThemeScreen
+from specviz.ui.dialogs.theme import ThemeScreen
 from tests.ui.colours import SIGHT, apart, contrast
 from tests.ui.conftest import Script, hit, make_app, on_main, ready, sampled, until
 

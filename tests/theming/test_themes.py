@@ -9,7 +9,7 @@ from specviz.theming import loader
 from specviz.theming.theme_file import PLOTS, TOKENS, BadTheme, ThemeFile, read_theme
 from specviz.theming.toml_lines import Problem, key_lines, parse
 from specviz.ui.app import SpecvizApp
-from specviz.ui.screens.theme import ThemeScreen
+from specviz.ui.dialogs.theme import ThemeScreen
 from tests.ui.conftest import hit, make_app, on_main, ready
 
 GOOD = (loader.shipped_folder() / "dark.toml").read_text("utf-8")

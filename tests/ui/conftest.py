@@ -17,8 +17,8 @@ from specviz.core.events import End, Event, Header, Progress, Ready, Round, Sett
 from specviz.core.options import RunRequest
 from specviz.core.source import Emit
 from specviz.ui.app import SpecvizApp
-from specviz.ui.options import AppOptions
-from specviz.ui.transport import Transport
+from specviz.ui.run.playback import Transport
+from specviz.ui.shared.app_options import AppOptions
 from tests.ui.builders import make_calibration, make_header, make_round
 
 PATTERN = ("✓✓✗·", "✓✓✓✓", "✗···", "✓✗··", "✓✓✓✗")

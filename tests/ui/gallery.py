@@ -14,12 +14,12 @@ from specviz.core.events import End, Event, Header, Round
 from specviz.render.transcript import Telling
 from specviz.stats.run_stats import RunStats
 from specviz.theming.loader import load_themes, variable_defaults
-from specviz.ui.widgets.legend import Legend
-from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
-from specviz.ui.widgets.positions import PositionsPanel
-from specviz.ui.widgets.round_panel import RoundPanel
-from specviz.ui.widgets.round_strip import RoundStrip
-from specviz.ui.widgets.text_panel import TextPanel
+from specviz.ui.charts.positions import PositionsPanel
+from specviz.ui.charts.run_charts import AlphaPlot, TokensPlot
+from specviz.ui.main.legend import Legend
+from specviz.ui.main.round_panel import RoundPanel
+from specviz.ui.main.round_strip import RoundStrip
+from specviz.ui.main.text_panel import TextPanel
 from tests.ui.builders import make_calibration, make_header, make_run
 
 

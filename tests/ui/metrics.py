@@ -11,12 +11,12 @@ from specviz.core.events import Calibration, Round
 from specviz.render.glyphs import UNICODE, Glyphs
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.trace.jsonl import jsonl
-from specviz.ui.screens.metrics import MetricsScreen
-from specviz.ui.timeline import Timeline
-from specviz.ui.widgets.metrics_layout import Layout, Line
-from specviz.ui.widgets.metrics_page import Page
-from specviz.ui.widgets.metrics_scope import Scope, scope_of
-from specviz.ui.widgets.metrics_tokens import TokensTab, TokenTable
+from specviz.ui.metrics.blocks import Layout, Line
+from specviz.ui.metrics.page import Page
+from specviz.ui.metrics.scope import Scope, scope_of
+from specviz.ui.metrics.screen import MetricsScreen
+from specviz.ui.metrics.tokens_tab import TokensTab, TokenTable
+from specviz.ui.run.timeline import Timeline
 from tests.recordings import SMALL
 from tests.ui.builders import make_calibration, make_header
 

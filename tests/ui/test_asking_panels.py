@@ -15,14 +15,14 @@ from textual.widgets import Input, Static
 from specviz.breakpoints.watch import Breakpoint, parse_breakpoint
 from specviz.core.events import Round
 from specviz.theming.loader import load_themes, variable_defaults
-from specviz.ui.screens.breakpoints import BreakpointsScreen, KindLine
-from specviz.ui.screens.find import FindScreen
-from specviz.ui.screens.go_to import GoToScreen
-from specviz.ui.screens.help import HelpScreen
-from specviz.ui.screens.prompt import PromptScreen
-from specviz.ui.screens.save import SaveScreen
-from specviz.ui.widgets.field import Field, Toggle
-from specviz.ui.widgets.hit_list import HitList
+from specviz.ui.dialogs.breakpoints import BreakpointsScreen, KindLine
+from specviz.ui.dialogs.find import FindScreen
+from specviz.ui.dialogs.find_results import HitList
+from specviz.ui.dialogs.go_to import GoToScreen
+from specviz.ui.dialogs.help import HelpScreen
+from specviz.ui.dialogs.prompt import PromptScreen
+from specviz.ui.dialogs.save import SaveScreen
+from specviz.ui.widgets.input_field import Field, Toggle
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_round, make_run
 from tests.ui.conftest import until

@@ -18,8 +18,8 @@ from tests.ui import builders
 from tests.ui.conftest import Script, hit, make_app, ready, sampled
 from tests.ui.gallery import inside
 from tests.ui.metrics import Host, drawn, fields, in_metrics, timeline_of
-from tests.ui.reprinted import numbers
-from tests.ui.reprinted_inspector import taken_apart
+from tests.ui.screen_parser import numbers
+from tests.ui.screen_parser_inspector import taken_apart
 
 TALL = (160, 60)
 

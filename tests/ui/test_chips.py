@@ -12,10 +12,10 @@ from specviz.core.safe_text import width
 from specviz.render.glyphs import ASCII, UNICODE
 from specviz.render.phases import Reveal, phases
 from specviz.stats.run_stats import RunStats
-from specviz.ui.presenting import Caption, at_the_end, caption, caption_fields, figure_fields, pair, title_fields
-from specviz.ui.status import spaced
-from specviz.ui.widgets.chip_grid import FORMS, Grid, grid
-from specviz.ui.widgets.chips import Moment, chips, legend
+from specviz.ui.present.captions import Caption, at_the_end, caption, caption_fields, figure_fields, pair, title_fields
+from specviz.ui.present.chip_grid import FORMS, Grid, grid
+from specviz.ui.present.chips import Moment, chips, legend
+from specviz.ui.run.status_line import spaced
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_calibration, make_drafted, make_round
 

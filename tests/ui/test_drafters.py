@@ -8,10 +8,10 @@ from specviz.core.events import Settings
 from specviz.core.options import RunRequest
 from specviz.core.safe_text import width
 from specviz.ui.commands import KeyCommands
-from specviz.ui.status import run_fields
-from specviz.ui.timeline import Timeline
-from specviz.ui.transport import Transport
-from specviz.ui.view import run_view, works
+from specviz.ui.run.playback import Transport
+from specviz.ui.run.status_line import run_fields
+from specviz.ui.run.status_model import run_view, works
+from specviz.ui.run.timeline import Timeline
 from tests.ui.builders import make_header, make_run
 from tests.ui.conftest import Script, hit, make_app, options, ready, sampled
 from tests.ui.test_shell_status import line

@@ -11,16 +11,16 @@ from specviz.render.glyphs import ASCII, UNICODE, Glyphs
 from specviz.render.token_report import inspected
 from specviz.stats.draft_queries import drafted_rows, overlap_histogram
 from specviz.stats.run_stats import RunStats
-from specviz.ui.finding import hits
-from specviz.ui.status import rate_fields
-from specviz.ui.timeline import Timeline
-from specviz.ui.widgets.metrics_acceptance import acceptance
-from specviz.ui.widgets.metrics_table import drafted_listing
-from specviz.ui.widgets.metrics_tokens import choices
-from specviz.ui.widgets.metrics_tokens_per_round import tokens_per_round
-from specviz.ui.widgets.plots import AlphaPlot, TokensPlot
-from specviz.ui.widgets.round_panel import RoundPanel
-from specviz.ui.widgets.round_table import Columns, RoundTable
+from specviz.ui.charts.run_charts import AlphaPlot, TokensPlot
+from specviz.ui.main.round_panel import RoundPanel
+from specviz.ui.main.round_rows import Columns, RoundTable
+from specviz.ui.metrics.acceptance import acceptance
+from specviz.ui.metrics.draft_list import drafted_listing
+from specviz.ui.metrics.tokens_per_round import tokens_per_round
+from specviz.ui.metrics.tokens_tab import choices
+from specviz.ui.run.jumps import hits
+from specviz.ui.run.status_line import rate_fields
+from specviz.ui.run.timeline import Timeline
 from tests.ui.builders import id_of, make_drafted, make_emitted, make_round, make_top
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 from tests.ui.metrics import fields, page, texts, timeline_of

@@ -19,7 +19,7 @@ from specviz.render.numbers import signed
 from specviz.render.phases import Stage, without_correction
 from specviz.render.token_report import heading
 from specviz.render.top_lists import Marked, TopList, draw_lists
-from specviz.ui.widgets.inspection import inspection, prompt_lines
+from specviz.ui.inspector.layout import inspection, prompt_lines
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import id_of, make_drafted, make_emitted, make_round, make_token, make_top
 

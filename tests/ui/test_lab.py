@@ -14,14 +14,14 @@ from specviz.cli.lab import measured
 from specviz.lab.model import Choice, LabPoint, Mean, Place, origin
 from specviz.render.glyphs import ASCII, UNICODE
 from specviz.render.k_axis import k_grid, scale, y_axis
-from specviz.ui.lab_app import LabApp
-from specviz.ui.lab_keys import LAB_KEYS, PAGE_KEYS
-from specviz.ui.screens.lab import LabScreen
-from specviz.ui.screens.lossless import LosslessScreen
-from specviz.ui.widgets.curve_plot import CurvePlot
-from specviz.ui.widgets.length_bars import bars
-from specviz.ui.widgets.mass_panel import STAGES
-from specviz.ui.widgets.slider import Slider
+from specviz.ui.charts.curve_plot import CurvePlot
+from specviz.ui.lab.app import LabApp
+from specviz.ui.lab.keys import LAB_KEYS, PAGE_KEYS
+from specviz.ui.lab.length_bars import bars
+from specviz.ui.lab.lossless_screen import LosslessScreen
+from specviz.ui.lab.mass_panel import STAGES
+from specviz.ui.lab.screen import LabScreen
+from specviz.ui.lab.slider import Slider
 from tests.ui.builders import make_drafted
 from tests.ui.conftest import Script, hit, make_app, on_main, ready
 

@@ -5,7 +5,7 @@ import pytest
 from specviz.core.events import Progress
 from specviz.core.units import bytes_in_words, seconds_in_words
 from specviz.render.download_rate import Transfer
-from specviz.ui.parts import LoadingPanel
+from specviz.ui.widgets.bars import LoadingPanel
 from tests.ui.conftest import Script, make_app, until
 from tests.ui.test_shell_run import on_screen
 

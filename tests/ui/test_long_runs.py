@@ -26,15 +26,15 @@ from specviz.trace.jsonl import round_store as rounds
 from specviz.trace.replay import TraceSource
 from specviz.trace.round_store import RoundLines, Rounds
 from specviz.ui.app import SpecvizApp
-from specviz.ui.options import LAST_ROUND
-from specviz.ui.screens import find
-from specviz.ui.screens.lossless import LosslessScreen
-from specviz.ui.status import loading, run_fields
-from specviz.ui.timeline import Timeline
-from specviz.ui.transport import Transport
-from specviz.ui.view import run_view
-from specviz.ui.widgets.hit_list import HitList
-from specviz.ui.widgets.text_panel import TextPanel
+from specviz.ui.dialogs import find
+from specviz.ui.dialogs.find_results import HitList
+from specviz.ui.lab.lossless_screen import LosslessScreen
+from specviz.ui.main.text_panel import TextPanel
+from specviz.ui.run.playback import Transport
+from specviz.ui.run.status_line import loading, run_fields
+from specviz.ui.run.status_model import run_view
+from specviz.ui.run.timeline import Timeline
+from specviz.ui.shared.app_options import LAST_ROUND
 from tests.render.test_word_wrap import text_of
 from tests.ui.builders import make_header, make_run
 from tests.ui.conftest import hit, make_app, mode, options, ready, sampled, until

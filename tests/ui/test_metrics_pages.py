@@ -10,13 +10,13 @@ from rich.cells import cell_len
 from specviz.core.events import Calibration, End, Settings, Timing
 from specviz.render.glyphs import ASCII, UNICODE
 from specviz.stats.formula_gap import Dependence, Share, dependence
-from specviz.ui.timeline import Timeline
-from specviz.ui.widgets.metrics_acceptance import acceptance
-from specviz.ui.widgets.metrics_layout import Fact, Layout, facts, on_point
-from specviz.ui.widgets.metrics_page import STYLES
-from specviz.ui.widgets.metrics_scope import Scope
-from specviz.ui.widgets.metrics_speed import speed
-from specviz.ui.widgets.metrics_tokens_per_round import reading, tokens_per_round
+from specviz.ui.metrics.acceptance import acceptance
+from specviz.ui.metrics.blocks import Fact, Layout, facts, on_point
+from specviz.ui.metrics.page import STYLES
+from specviz.ui.metrics.scope import Scope
+from specviz.ui.metrics.speed import speed
+from specviz.ui.metrics.tokens_per_round import reading, tokens_per_round
+from specviz.ui.run.timeline import Timeline
 from tests.ui.builders import make_drafted, make_header, make_round, make_run
 from tests.ui.metrics import calibrated, fields, page, scope, small, texts, timeline_of
 

@@ -7,13 +7,13 @@ from textual.strip import Strip
 
 from specviz.stats.drafted_table import DraftedTable
 from specviz.stats.run_stats import RunStats
-from specviz.ui.keys import KEYS
-from specviz.ui.screens import metrics
-from specviz.ui.screens.metrics import MetricsScreen
-from specviz.ui.timeline import Timeline
+from specviz.ui.metrics import screen
+from specviz.ui.metrics.scope import Scope, scope_of
+from specviz.ui.metrics.screen import MetricsScreen
+from specviz.ui.metrics.tokens_tab import TokenTable
+from specviz.ui.run.timeline import Timeline
+from specviz.ui.shared.keys import KEYS
 from specviz.ui.widgets.line_list import LineList
-from specviz.ui.widgets.metrics_scope import Scope, scope_of
-from specviz.ui.widgets.metrics_tokens import TokenTable
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_drafted, make_round, make_run
 from tests.ui.conftest import hit, until
@@ -163,7 +163,7 @@ def test_keys_walk_through_a_long_table() -> None:
 
 
 def test_only_lines_that_changed_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "EVERY", 0.01)
+    monkeypatch.setattr(screen, "EVERY", 0.01)
     even = [make_round(i, drafted=[make_drafted("a", p=0.5, q=0.5)] * 4) for i in range(1, 131)]
     higher = make_round(131, drafted=[make_drafted("c", p=0.6, q=0.4)])
     lower = make_round(132, drafted=[make_drafted("b", "rejected", p=0.1, q=0.8, u=0.9)])
@@ -214,7 +214,7 @@ def test_a_page_scrolls_and_begins_at_its_top() -> None:
 
 
 def test_it_follows_the_run_and_costs_nothing_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "EVERY", 0.01)
+    monkeypatch.setattr(screen, "EVERY", 0.01)
     rounds = make_run(40)
     timeline = calibrated(rounds[:20])
     computed: list[int] = []
@@ -223,7 +223,7 @@ def test_it_follows_the_run_and_costs_nothing_while_nothing_happens(monkeypatch:
         computed.append(shown)
         return scope_of(stats, drafts, shown)
 
-    monkeypatch.setattr("specviz.ui.screens.metrics.scope_of", counted)
+    monkeypatch.setattr("specviz.ui.metrics.screen.scope_of", counted)
 
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
         looks = 0
@@ -252,7 +252,7 @@ def test_it_follows_the_run_and_costs_nothing_while_nothing_happens(monkeypatch:
 
 
 def test_the_cursor_stays_on_its_token_while_rounds_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "EVERY", 0.01)
+    monkeypatch.setattr(screen, "EVERY", 0.01)
     rounds = make_run(30)
     timeline = calibrated(rounds[:20])
 

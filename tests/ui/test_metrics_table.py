@@ -7,8 +7,7 @@ from specviz.render.glyphs import ASCII, UNICODE
 from specviz.stats.draft_queries import drafted_rows, first_rows
 from specviz.stats.drafted import Rank
 from specviz.stats.drafted_table import DraftedTable
-from specviz.ui.finding import NOWHERE, worst_overlap
-from specviz.ui.widgets.metrics_table import (
+from specviz.ui.metrics.draft_list import (
     LIMIT,
     ORDERS,
     Listing,
@@ -16,6 +15,7 @@ from specviz.ui.widgets.metrics_table import (
     drafted_listing,
     id_listing,
 )
+from specviz.ui.run.jumps import NOWHERE, worst_overlap
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_drafted, make_round, make_run
 from tests.ui.metrics import small, texts

@@ -14,12 +14,12 @@ from specviz.render.phases import phases
 from specviz.session.recorder import Recorder
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
-from specviz.ui.keys import KEYS as MAIN_KEYS
-from specviz.ui.options import AUTO_PACE
-from specviz.ui.presenting import GROUPS, KEYS
-from specviz.ui.screens.help import HelpScreen
-from specviz.ui.screens.present import PresentScreen
-from specviz.ui.transport import next_pace
+from specviz.ui.dialogs.help import HelpScreen
+from specviz.ui.present.captions import GROUPS, KEYS
+from specviz.ui.present.screen import PresentScreen
+from specviz.ui.run.playback import next_pace
+from specviz.ui.shared.app_options import AUTO_PACE
+from specviz.ui.shared.keys import KEYS as MAIN_KEYS
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.builders import make_header, make_round
 from tests.ui.conftest import PROMPTS, Script, hit, make_app, on_main, options, ready, until
@@ -228,7 +228,7 @@ async def test_the_pace_reveals_a_recorded_run_to_its_end_and_stops(tmp_path: Pa
 
 
 async def test_loop_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specviz.ui.screens.present.HOLD", 0.001)
+    monkeypatch.setattr("specviz.ui.present.screen.HOLD", 0.001)
     app = replayed(recorded(tmp_path, n_rounds=1), paused=False, pace=0.001, loop=True)
     ends = 0
     async with app.run_test(size=LARGE) as pilot:
@@ -294,7 +294,7 @@ async def test_a_breakpoint_pauses_the_reveal_at_the_end_of_its_round() -> None:
 async def test_a_phase_comes_about_over_time_and_the_text_takes_the_tokens_when_it_stands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("specviz.ui.screens.present.MOVING", 60.0)
+    monkeypatch.setattr("specviz.ui.present.screen.MOVING", 60.0)
     app = presented(Script(n_rounds=2), moving=True)
     async with app.run_test(size=LARGE) as pilot:
         await ready(pilot, app)
@@ -323,7 +323,7 @@ async def test_a_phase_comes_about_over_time_and_the_text_takes_the_tokens_when_
 
 
 async def test_a_verdict_is_said_when_u_has_fallen_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specviz.ui.screens.present.MOVING", 60.0)
+    monkeypatch.setattr("specviz.ui.present.screen.MOVING", 60.0)
     app = presented(Script(n_rounds=1), moving=True)
     async with app.run_test(size=LARGE) as pilot:
         await ready(pilot, app)

@@ -14,22 +14,22 @@ from specviz.render.glyphs import UNICODE
 from specviz.trace.jsonl import Trace, read
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
-from specviz.ui.timeline import Timeline
-from specviz.ui.widgets.inspection import inspection
-from specviz.ui.widgets.metrics_acceptance import acceptance
-from specviz.ui.widgets.metrics_layout import Layout
-from specviz.ui.widgets.metrics_scope import Scope
-from specviz.ui.widgets.metrics_speed import speed
-from specviz.ui.widgets.metrics_table import ORDERS, Listing, Order, drafted_listing, id_listing
-from specviz.ui.widgets.metrics_tokens_per_round import tokens_per_round
-from tests import recomputed
-from tests.recomputed import Line, Recorded
+from specviz.ui.inspector.layout import inspection
+from specviz.ui.metrics.acceptance import acceptance
+from specviz.ui.metrics.blocks import Layout
+from specviz.ui.metrics.draft_list import ORDERS, Listing, Order, drafted_listing, id_listing
+from specviz.ui.metrics.scope import Scope
+from specviz.ui.metrics.speed import speed
+from specviz.ui.metrics.tokens_per_round import tokens_per_round
+from specviz.ui.run.timeline import Timeline
+from tests import reference_stats
 from tests.recordings import SMALL
+from tests.reference_stats import Line, Recorded
 from tests.ui.conftest import hit, options, ready, sampled
 from tests.ui.gallery import inside
 from tests.ui.metrics import Host, in_metrics, page, scope, texts, timeline_of
-from tests.ui.reprinted import Expected, mismatches, numbers, unwrapped
-from tests.ui.reprinted_inspector import (
+from tests.ui.screen_parser import Expected, mismatches, numbers, unwrapped
+from tests.ui.screen_parser_inspector import (
     bars_ok,
     facts_of,
     head_of,
@@ -41,7 +41,7 @@ from tests.ui.reprinted_inspector import (
     taken_apart,
     verdict_of,
 )
-from tests.ui.reprinted_pages import (
+from tests.ui.screen_parser_pages import (
     acceptance_mismatches,
     lengths_mismatches,
     speed_mismatches,
@@ -84,7 +84,7 @@ def listing(of: Scope, order: Order) -> Listing:
 
 @pytest.mark.parametrize("shown", SHOWN)
 def test_the_pages_of_a_live_run_print_what_its_trace_says(shown: int, bundled_200: Path) -> None:
-    timeline, run = as_of(bundled_200, shown), recomputed.load(bundled_200, shown)
+    timeline, run = as_of(bundled_200, shown), reference_stats.load(bundled_200, shown)
     for make, check in PAGES:
         assert check(page(make, timeline, CELLS), run) == [], make.__name__
 
@@ -92,7 +92,7 @@ def test_the_pages_of_a_live_run_print_what_its_trace_says(shown: int, bundled_2
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("shown", [2, 20, 105, 200])
 def test_the_table_of_tokens_prints_what_its_trace_says(order: Order, shown: int, bundled_200: Path) -> None:
-    run = recomputed.load(bundled_200, shown)
+    run = reference_stats.load(bundled_200, shown)
     listed = listing(scope(as_of(bundled_200, shown)), order)
     assert tokens_printed(texts(listed.lines), order) == tokens_expected(run, order)
     if order != "ids":
@@ -131,7 +131,7 @@ def rows_of(line: Line) -> range:
 
 
 def test_the_inspector_prints_what_the_trace_says_of_every_token_of_a_live_run(bundled_200: Path) -> None:
-    run, seen = recomputed.load(bundled_200), set()
+    run, seen = reference_stats.load(bundled_200), set()
     for round, line in zip(trace_of(bundled_200).rounds, run.rounds, strict=True):
         for row in rows_of(line):
             assert wrong(inspected(round, row), line, row) == [], (round.index, row)
@@ -147,14 +147,14 @@ def test_what_reads_the_screen_finds_one_wrong_digit(bundled_200: Path) -> None:
     """A hundredth more in one number of the trace, and the screen does not print that."""
     round, timeline = trace_of(bundled_200).rounds[4], as_of(bundled_200, 20)
     for name in ("p", "q", "u", "draft_u", "overlap", "match", "entropy_p", "entropy_q", "rank_p", "rank_q", "id"):
-        line = recomputed.load(bundled_200).rounds[4]
+        line = reference_stats.load(bundled_200).rounds[4]
         line["drafted"][0][name] += 1 if isinstance(line["drafted"][0][name], int) else 0.01
         assert wrong(inspected(round, 0), line, 0) != [], name
     for name in ("p_top", "q_top", "residual_top"):
-        line = recomputed.load(bundled_200).rounds[4]
+        line = reference_stats.load(bundled_200).rounds[4]
         line["drafted"][0][name][9][2] += 0.01
         assert wrong(inspected(round, 0), line, 0) != [], name
-    run = recomputed.load(bundled_200, 20)
+    run = reference_stats.load(bundled_200, 20)
     run.rounds[9]["timing"]["draft_ms"] += 100
     run.rounds[9]["drafted"][0]["overlap"] += 0.1
     run.rounds[9]["emitted"] = run.rounds[9]["emitted"] * 3
@@ -220,7 +220,7 @@ def by_hand(line: Line) -> Line:
 
 def test_the_inspector_prints_what_was_worked_out_by_hand() -> None:
     rounds = trace_of(SMALL).rounds
-    for round, line in zip(rounds, map(by_hand, recomputed.load(SMALL).rounds), strict=True):
+    for round, line in zip(rounds, map(by_hand, reference_stats.load(SMALL).rounds), strict=True):
         for row in rows_of(line):
             assert wrong(inspected(round, row), line, row) == []
             if row < line["k"]:
@@ -336,7 +336,7 @@ def test_the_pages_print_what_was_worked_out_by_hand(make: Callable[[Scope], Lay
 def test_the_pages_of_the_small_trace_as_of_other_rounds(shown: int) -> None:
     """Behind round 3 the model is 1.845, halfway between two that can be printed."""
     for make, check in PAGES:
-        assert check(page(make, as_of(SMALL, shown), CELLS), recomputed.load(SMALL, shown)) == [], make.__name__
+        assert check(page(make, as_of(SMALL, shown), CELLS), reference_stats.load(SMALL, shown)) == [], make.__name__
 
 
 def test_the_table_prints_what_was_worked_out_by_hand() -> None:
@@ -355,7 +355,7 @@ def test_the_table_prints_what_was_worked_out_by_hand() -> None:
     assert lowest == [("4", ".12"), ("2", ".50"), ("5", ".50"), ("5", ".50"), ("3", "1.00")]
     assert [row[7] for row in cells("overlap")] == [".200", *[".600"] * 4, *[".800"] * 4, *["1.00"] * 2]
     for order in ORDERS:
-        assert cells(order) == tokens_expected(recomputed.load(SMALL), order)
+        assert cells(order) == tokens_expected(reference_stats.load(SMALL), order)
 
 
 # -- the screens
@@ -390,7 +390,7 @@ def test_the_screen_paints_these_pages(bundled_200: Path) -> None:
 
 async def test_the_app_prints_the_numbers_worked_out_by_hand() -> None:
     app = SpecvizApp(TraceSource(SMALL), options(live=False, trace=SMALL))
-    lines = [by_hand(line) for line in recomputed.load(SMALL).rounds]
+    lines = [by_hand(line) for line in reference_stats.load(SMALL).rounds]
     async with app.run_test(size=(230, 90)) as pilot:
         await ready(pilot, app)
         await sampled(pilot, app, len(lines))

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from specviz.ui.keys import BY_ID, EVERYWHERE, GROUPS, KEYS
-from specviz.ui.screens.help import HelpScreen
-from specviz.ui.screens.prompt import PromptArea, PromptScreen
-from specviz.ui.screens.save import SaveScreen
+from specviz.ui.dialogs.help import HelpScreen
+from specviz.ui.dialogs.prompt import PromptArea, PromptScreen
+from specviz.ui.dialogs.save import SaveScreen
+from specviz.ui.shared.keys import BY_ID, EVERYWHERE, GROUPS, KEYS
 from tests.ui.conftest import PROMPTS, Script, hit, make_app, mode, on_main, ready, sampled, until
 
 SIZE = (120, 40)

@@ -10,8 +10,8 @@ from specviz.core.options import RunRequest
 from specviz.core.safe_text import width
 from specviz.stats.run_stats import Rates, RunStats
 from specviz.ui.farewell import farewell
-from specviz.ui.options import AppOptions
-from specviz.ui.status import (
+from specviz.ui.run.playback import Transport
+from specviz.ui.run.status_line import (
     Field,
     RunView,
     interval,
@@ -25,9 +25,9 @@ from specviz.ui.status import (
     spaced,
     spread,
 )
-from specviz.ui.timeline import Timeline
-from specviz.ui.transport import Transport
-from specviz.ui.view import hints, run_view, works
+from specviz.ui.run.status_model import hints, run_view, works
+from specviz.ui.run.timeline import Timeline
+from specviz.ui.shared.app_options import AppOptions
 from tests.ui.builders import make_calibration, make_header, make_round, make_run
 from tests.ui.test_timeline import Recorded, feed
 

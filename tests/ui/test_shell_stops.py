@@ -14,10 +14,10 @@ from specviz.render.phases import phases
 from specviz.session.recorder import Recorder
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
-from specviz.ui.screens.breakpoints import BreakpointsScreen
-from specviz.ui.screens.find import FindScreen
-from specviz.ui.screens.go_to import GoToScreen
-from specviz.ui.screens.metrics import MetricsScreen
+from specviz.ui.dialogs.breakpoints import BreakpointsScreen
+from specviz.ui.dialogs.find import FindScreen
+from specviz.ui.dialogs.go_to import GoToScreen
+from specviz.ui.metrics.screen import MetricsScreen
 from tests.ui.builders import make_round
 from tests.ui.conftest import Script, hit, make_app, mode, on_main, options, ready, sampled, stops, until
 from tests.ui.test_shell_run import screen_lines

@@ -5,8 +5,8 @@ import pytest
 from specviz.core.events import End, Event, Failed, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
 from specviz.session.worker import Session
-from specviz.ui.timeline import Timeline, row_count, warmer
-from specviz.ui.transport import Transport
+from specviz.ui.run.playback import Transport
+from specviz.ui.run.timeline import Timeline, row_count, warmer
 from tests.ui.builders import make_calibration, make_header, make_round, make_run
 from tests.ui.conftest import mode
 

@@ -6,12 +6,12 @@ from textual.pilot import Pilot
 from specviz.core.events import End, Settings
 from specviz.render.cells import accept_bar, bar, fit
 from specviz.render.glyphs import ASCII, UNICODE
-from specviz.ui.widgets.legend import Legend
-from specviz.ui.widgets.positions import PositionsPanel
-from specviz.ui.widgets.round_panel import RoundPanel
-from specviz.ui.widgets.round_strip import RoundStrip, level, window
-from specviz.ui.widgets.round_table import Columns
-from specviz.ui.widgets.text_panel import TextPanel
+from specviz.ui.charts.positions import PositionsPanel
+from specviz.ui.main.legend import Legend
+from specviz.ui.main.round_panel import RoundPanel
+from specviz.ui.main.round_rows import Columns
+from specviz.ui.main.round_strip import RoundStrip, level, window
+from specviz.ui.main.text_panel import TextPanel
 from tests.render.test_explanations import GREEDY, RAW, example
 from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of

@@ -10,9 +10,9 @@ from specviz.core.events import End, Round, Settings, Verdict
 from specviz.render.glyphs import UNICODE
 from specviz.render.phases import WAITING, Reveal, Stage, focus, headline, phases
 from specviz.trace.jsonl import read
-from specviz.ui.widgets.round_panel import RoundPanel
-from specviz.ui.widgets.round_table import Columns, RoundTable
-from specviz.ui.widgets.text_panel import TextPanel
+from specviz.ui.main.round_panel import RoundPanel
+from specviz.ui.main.round_rows import Columns, RoundTable
+from specviz.ui.main.text_panel import TextPanel
 from tests.core.test_safe_text import assert_safe
 from tests.render.test_explanations import GREEDY, RAW, example
 from tests.ui.builders import id_of, make_drafted, make_header, make_round, make_run, make_top

@@ -16,7 +16,7 @@ from specviz.core.events import Settings
 from specviz.render.chart import DOTS_X, DOTS_Y, Grid, round_ticks
 from specviz.render.glyphs import UNICODE
 from specviz.stats.run_stats import RunStats, Series
-from specviz.ui.widgets.plots import AlphaPlot, TokensPlot, paint
+from specviz.ui.charts.run_charts import AlphaPlot, TokensPlot, paint
 from tests.ui.builders import make_header, make_round, make_run
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 
@@ -206,8 +206,8 @@ def test_plotext_places_cells_where_the_grid_says() -> None:
 
 def test_the_other_widgets_do_not_load_plotext() -> None:
     code = (
-        "import sys, specviz.ui.widgets.text_panel, specviz.ui.widgets.round_panel, specviz.ui.widgets.positions,"
-        "specviz.ui.widgets.round_strip, specviz.ui.widgets.legend;"
+        "import sys, specviz.ui.main.text_panel, specviz.ui.main.round_panel, specviz.ui.charts.positions,"
+        "specviz.ui.main.round_strip, specviz.ui.main.legend;"
         "sys.exit(any(name.split('.')[0] in ('plotext', 'textual_plotext', 'torch') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

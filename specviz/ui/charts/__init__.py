@@ -1,0 +1,1 @@
+"""Charts over rounds and over K."""

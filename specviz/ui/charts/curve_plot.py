@@ -1,0 +1,147 @@
+"""A curve over K with what is chosen, what is best and what was measured on it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from specviz.maths.estimators import Interval
+from specviz.render.cells import Part
+from specviz.render.chart import Grid, Layer
+from specviz.render.glyphs import panel_css
+from specviz.render.k_axis import curve, k_grid, k_ticks, level_line, scale, sign, upright, y_axis
+from specviz.ui.charts.round_chart import AXIS_ROWS
+from specviz.ui.charts.run_charts import paint
+from specviz.ui.widgets.drawn import Drawn
+
+CHOSEN, BEST = "K", "B"
+_LEAST_CANVAS = (8, 2)
+_LEAST_ROWS_FOR_KEY = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A value at ``k``, and its 95 % interval where there is one."""
+
+    k: int
+    value: float
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CurveView:
+    """``values`` at K = 0, ..., 32 on an axis from ``low``. ``limit`` and ``even`` are levels, named in the key."""
+
+    title: str
+    values: tuple[float, ...]
+    low: float
+    k: int
+    best_k: int | None = None
+    measured: Measured | None = None
+    limit: tuple[str, float] | None = None
+    even: tuple[str, float] | None = None
+
+    @property
+    def high(self) -> float:
+        """What the axis has to reach; a limit is on it where that leaves the curve half of the height."""
+        largest = max(self.values)
+        if self.measured:
+            largest = max(largest, self.measured.value, *(self.measured.interval or ()))
+        if self.limit and self.limit[1] - self.low <= 2 * (largest - self.low):
+            largest = max(largest, self.limit[1])
+        return scale(max(largest, self.low + 0.2), self.low)
+
+
+class CurvePlot(Drawn):
+    """Shows a view."""
+
+    PREFIX = "curve"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "curve--axis",
+        "curve--line",
+        "curve--level",
+        "curve--limit",
+        "curve--chosen",
+        "curve--best",
+        "curve--measured",
+        "curve--stem",
+    }
+    DEFAULT_CSS = (
+        panel_css("CurvePlot")
+        + """
+    CurvePlot { width: 1fr; height: 1fr; }
+    CurvePlot > .curve--axis { color: $secondary; }
+    CurvePlot > .curve--line { color: $plot-formula; }
+    CurvePlot > .curve--level { color: $secondary; }
+    CurvePlot > .curve--limit { color: $plot-formula-2; }
+    CurvePlot > .curve--chosen { color: $accent; text-style: bold; }
+    CurvePlot > .curve--best { color: $token-bonus; text-style: bold; }
+    CurvePlot > .curve--measured { color: $plot-measured; text-style: bold; }
+    CurvePlot > .curve--stem { color: $border; }
+    """
+    )
+
+    _view: CurveView | None = None
+
+    def show(self, view: CurveView) -> None:
+        if view != self._view:
+            self._view = view
+            self.entitle(view.title)
+            self.redraw()
+
+    def lines(self, width: int, height: int) -> list[list[Part]]:
+        view = self._view
+        if view is None:
+            return []
+        keyed = height >= _LEAST_ROWS_FOR_KEY
+        rows = height - AXIS_ROWS - keyed
+        if rows < _LEAST_CANVAS[1]:
+            return []
+        high, ticks = y_axis(view.low, view.high, rows)
+        columns = width - 1 - max(map(len, ticks))
+        if columns < _LEAST_CANVAS[0]:
+            return []
+        grid = k_grid(columns, rows, view.low, high)
+        lines = paint(grid, self._layers(view, grid), ticks, self._glyphs, k_ticks(columns))
+        return [*lines, self._key(view, width, high)] if keyed else lines
+
+    def _layers(self, view: CurveView, grid: Grid) -> Sequence[Layer]:
+        signs = self._glyphs
+        layers = [upright(grid, "stem", signs.rule, view.k, grid.low, grid.high)]
+        if view.even:
+            layers.append(level_line(grid, "level", view.even[1], signs.dash))
+        if view.limit:
+            layers.append(level_line(grid, "limit", view.limit[1], self._double))
+        layers.append(curve(grid, "line", view.values, signs))
+        layers.append(sign(grid, "chosen", CHOSEN, view.k, grid.high))
+        at = view.measured
+        if at and at.interval:
+            layers.append(upright(grid, "measured", signs.test, at.k, *at.interval))
+        if view.best_k is not None:
+            layers.append(sign(grid, "best", BEST, view.best_k, view.values[view.best_k], above=1))
+        if at:
+            layers.append(sign(grid, "measured", signs.times, at.k, at.value))
+        return layers
+
+    @property
+    def _double(self) -> str:
+        return "=" if self._glyphs.ascii else "═"
+
+    def _key(self, view: CurveView, width: int, high: float) -> list[Part]:
+        """As many entries as fit whole."""
+        signs = self._glyphs
+        entries: list[tuple[str, str, str]] = [(CHOSEN, "chosen", "chosen")]
+        if view.best_k is not None:
+            entries.append((BEST, "best", "best"))
+        if view.measured:
+            ends = signs.test if view.measured.interval else ""
+            entries.append((signs.times + ends, "measured", "measured, 95 %" if ends else "measured"))
+        for level, sign_, style in ((view.limit, self._double, "limit"), (view.even, signs.dash, "level")):
+            if level and view.low <= level[1] <= high:
+                entries.append((sign_, style, level[0]))
+        parts: list[Part] = []
+        for marker, style, name in entries:
+            width -= len(marker) + len(name) + 3
+            if width < 0:
+                break
+            parts += [(f" {marker}", style), (f" {name} ", "axis")]
+        return parts

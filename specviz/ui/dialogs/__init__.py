@@ -1,0 +1,1 @@
+"""Screens that return an answer."""

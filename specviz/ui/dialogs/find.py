@@ -1,0 +1,186 @@
+"""A list of tokens: rejections, those that hold a text, those for which a condition holds."""
+
+import asyncio
+import time
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from specviz.breakpoints.text_search import quoted
+from specviz.breakpoints.watch import Breakpoint
+from specviz.core.errors import SpecvizError
+from specviz.core.events import Round
+from specviz.render.numbers import counted
+from specviz.render.screen_text import in_ascii, literal
+from specviz.trace.round_store import Rounds
+from specviz.ui.dialogs.dialog import Panel
+from specviz.ui.dialogs.find_results import HitList
+from specviz.ui.run.jumps import NOWHERE, Hit, Place, Query, iter_hits, understand
+from specviz.ui.shared.timers import later
+from specviz.ui.widgets.input_field import Field
+
+SETTLED = 0.12
+"""Seconds without a key after which what was typed is looked for."""
+AT_ONCE = 512
+"""Rounds that are looked through while the key waits."""
+TELL_EVERY = 0.2
+"""Seconds between two looks at what a long search has found."""
+
+
+class FindScreen(Panel[Place]):
+    """Gives the place to go to, or None. The list begins at the first hit from place ``at`` on."""
+
+    DEFAULT_CSS = """
+    FindScreen > .panel { height: 94%; }
+    FindScreen #found { margin: 0 0 1 0; color: $secondary; }
+    """
+    BINDINGS = [  # noqa: RUF012
+        ("up", "move(-1)", "hit before"),
+        ("down", "move(1)", "next hit"),
+        ("pageup", "page(-1)", "page up"),
+        ("pagedown", "page(1)", "page down"),
+    ]
+
+    def __init__(
+        self,
+        rounds: Sequence[Round],
+        *,
+        at: Place = NOWHERE,
+        end_ids: Collection[int] = (),
+        ascii: bool = False,
+    ) -> None:
+        super().__init__(ascii=ascii)
+        self._rounds = rounds
+        self._count = len(rounds)
+        self._search_number = 0
+        self._moved = False
+        self._at = at
+        self._end_ids = end_ids
+        self._list = HitList(ascii=ascii)
+        self._typing: asyncio.TimerHandle | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="panel") as panel:
+            panel.border_title = Content("Find")
+            panel.border_subtitle = Content("up/down: choose   enter: go there   esc: back")
+            yield Field(
+                placeholder="text, or a condition: overlap<.3  p/q<.1  token=464  text~REGEX  N<=1", ascii=self.ascii
+            )
+            yield Static(id="found")
+            yield self._list
+
+    def on_mount(self) -> None:
+        self.query_one(Field).focus()
+        self._search()
+
+    def on_input_changed(self) -> None:
+        self._stop_waiting()
+        self._typing = later(self, SETTLED, self._search)
+
+    def on_input_submitted(self) -> None:
+        if self._typing is not None:
+            self._search()
+        self._leave()
+
+    @on(HitList.Clicked)
+    def _clicked(self, message: HitList.Clicked) -> None:
+        self._list.choose(message.index)
+        self._leave()
+
+    def action_move(self, lines: int) -> None:
+        self._moved = True
+        self._list.move(lines)
+
+    def action_page(self, pages: int) -> None:
+        self._moved = True
+        self._list.move(pages * self._list.page)
+
+    def _leave(self) -> None:
+        if chosen := self._list.chosen:
+            self.answer(chosen.place)
+
+    def _stop_waiting(self) -> None:
+        if self._typing is not None:
+            self._typing.cancel()
+            self._typing = None
+
+    def _search(self) -> None:
+        """Look for what was typed: at once in few rounds, else on a thread that tells what it found so far."""
+        self._stop_waiting()
+        self._search_number += 1
+        self._moved = False
+        try:
+            query = understand(self.query_one(Field).value)
+            if self._count <= AT_ONCE or not isinstance(self._rounds, Rounds):
+                self._look_at_once(query)
+            else:
+                self._show(query, [], self._count)
+                search = partial(self._look_through, self._rounds, query, self._search_number)
+                self.run_worker(search, thread=True, group="search", exclusive=True)
+        except ValueError as error:
+            self._say(str(error))
+            self._list.show([])
+
+    def _look_at_once(self, query: Query) -> None:
+        found: list[Hit] = []
+        try:
+            found.extend(iter_hits(self._rounds, query, self._end_ids))
+            self._show(query, found)
+        except SpecvizError as error:
+            self._show(query, found)
+            self._say(str(error))
+
+    def _look_through(self, rounds: Rounds, query: Query, number: int) -> None:
+        """On a thread: everything found is shown, and again as it grows, until another search begins."""
+        seen = 0
+
+        def scanned() -> Iterator[Round]:
+            nonlocal seen
+            for round in islice(rounds.scan(), self._count):
+                yield round
+                seen += 1
+
+        found: list[Hit] = []
+        tell_at = time.monotonic() + TELL_EVERY
+        walk = iter_hits(scanned(), query, self._end_ids)
+        try:
+            for hit in chain(walk, (None,)):
+                if number != self._search_number or not self.is_attached:
+                    return
+                if hit is not None:
+                    found.append(hit)
+                if hit is None or time.monotonic() >= tell_at:
+                    self.app.call_from_thread(self._tell, number, query, list(found), self._count - seen)
+                    tell_at = time.monotonic() + TELL_EVERY
+        except SpecvizError as error:
+            self.app.call_from_thread(self._say, str(error))
+
+    def _tell(self, number: int, query: Query, found: list[Hit], left: int) -> None:
+        if number == self._search_number and self.is_attached:
+            self._show(query, found, left)
+
+    def _show(self, query: Query, found: list[Hit], left: int = 0) -> None:
+        """``left``: rounds still to be looked through."""
+        more = f"; {left:,} rounds to look through" if left else ""
+        self._say(_summary(query, len(found)) + more)
+        chosen = self._list.chosen
+        at = chosen.place if chosen and self._moved else self._at
+        first = bisect_left(found, at, key=lambda hit: hit.place)
+        self._list.show(found, first if first < len(found) else 0)
+
+    def _say(self, words: str) -> None:
+        said = literal(words)
+        self.query_one("#found", Static).update(Content(in_ascii(said) if self.ascii else said))
+
+
+def _summary(query: Query, found: int) -> str:
+    if isinstance(query, Breakpoint):
+        return f"{counted(found, 'hit')} of the condition {quoted(str(query))}"
+    return f"{counted(found, 'token')} with {quoted(query)}" if query else counted(found, "rejection")

@@ -1,0 +1,1 @@
+"""The lab screens, and the lab as an app of its own."""

@@ -1,0 +1,190 @@
+"""One round: what was drafted, how each test went, and why."""
+
+from textwrap import wrap
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+
+from specviz.core.events import End, Round
+from specviz.core.safe_text import clip
+from specviz.core.safe_text import width as cells
+from specviz.render.cells import Part
+from specviz.render.explanations import ending
+from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.render.phases import (
+    WAITING,
+    Reveal,
+    explain_phase,
+    focus,
+    headline,
+    partial,
+    stage,
+    times_so_far,
+    without_correction,
+)
+from specviz.ui.main.round_rows import Columns, RoundTable
+from specviz.ui.widgets.bordered import Bordered
+from specviz.ui.widgets.kept import Kept
+from specviz.ui.widgets.strips import strip_of
+
+_UPRIGHT = Style(strike=False, underline=False, italic=False)
+_NOTE_LINES = 2
+_MOST_NOTE_LINES = 4
+
+
+class RoundPanel(Bordered, Kept):
+    """The table of a round, the sentence about the chosen row, the times.
+
+    Rows stand still: one is reserved for every position of the largest K seen and one for the last token.
+    """
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *COMPONENTS,
+        component(WAITING),
+        "round--head",
+        "round--quiet",
+        "round--faint",
+        "round--strong",
+        "round--chosen",
+    }
+    DEFAULT_CSS = (
+        panel_css("RoundPanel")
+        + component_css("RoundPanel")
+        + """
+    RoundPanel { height: 1fr; padding: 0; }
+    RoundPanel > .token--waiting { color: $secondary; }
+    RoundPanel > .round--head { color: $secondary; }
+    RoundPanel > .round--quiet { text-style: dim; }
+    RoundPanel > .round--faint { color: $secondary; }
+    RoundPanel > .round--strong { text-style: bold; }
+    RoundPanel > .round--chosen { background: $panel; }
+    """
+    )
+
+    class RowClicked(Message):
+        """A row was clicked: a drafted token, or k for the last one."""
+
+        def __init__(self, row: int) -> None:
+            super().__init__()
+            self.row = row
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
+        super().__init__(id=id, classes=classes)
+        self._glyphs = glyphs(ascii)
+        self._round: Round | None = None
+        self._row: int | None = None
+        self._reveal: Reveal | None = None
+        self._max_k = 0
+        self._top = 0
+        self._rows: list[int | None] = []
+        self.set_class(ascii, "-ascii")
+        self.entitle("Round")
+
+    def show(
+        self,
+        round: Round | None,
+        *,
+        row: int | None = None,
+        max_k: int = 0,
+        end: End | None = None,
+        reveal: Reveal | None = None,
+    ) -> None:
+        """Show ``round`` with ``row`` chosen; None: the row worth explaining. ``max_k``: the rows to reserve.
+
+        With ``reveal`` only what is known in that phase; a row still hidden gives way to the one the phase is about.
+        """
+        reveal = partial(reveal)
+        self.entitle(
+            headline(round, reveal, self._glyphs) if round else "Round",
+            ending(end, self._glyphs) if end and round and reveal is None else "",
+        )
+        if round is not None and (row is None or stage(round, reveal, row) == "hidden"):
+            row = focus(round, reveal)
+        max_k = max(max_k, round.k if round else 0)
+        if round is not self._round or (row, max_k, reveal) != (self._row, self._max_k, self._reveal):
+            self._round, self._row, self._max_k, self._reveal = round, row, max_k, reveal
+            self.redraw()
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is not None and 0 <= offset.y < len(self._rows):
+            row = self._rows[offset.y]
+            if row is not None:
+                self.post_message(self.RowClicked(row))
+
+    def drawn(self, width: int, height: int) -> list[Strip]:
+        shown = self._round
+        self._rows = []
+        if shown is None:
+            return [strip_of([(" no round yet", self._style("quiet"))], width, self.rich_style)]
+        head, times = height >= 4, height >= 6
+        notes = [(line, "text") for line in self._notes(shown, width)]
+        told = shown if self._reveal is None else without_correction(shown)
+        reserved = self._max_k + 1
+        room = height - head - times
+        table = max(1, min(reserved, room - min(_NOTE_LINES, room // 3)))
+        if len(notes) > (fitting := min(_MOST_NOTE_LINES, max(0, room - table))):
+            notes = self._cut(notes[:fitting])
+        drawing = RoundTable(Columns.fitting(width, self._max_k), self._glyphs)
+
+        lines: list[list[Part]] = []
+        if head:
+            lines.append(drawing.header(shown))
+            self._rows.append(None)
+        self._scroll(table, reserved, shown.k)
+        chosen: set[int] = set()
+        for slot in range(self._top, self._top + table):
+            row = shown.k if slot == self._max_k else slot if slot < shown.k else None
+            known = "hidden" if row is None else stage(shown, self._reveal, row)
+            if row is None or known == "hidden":
+                lines.append(drawing.empty(slot) if slot < self._max_k else [])
+                self._rows.append(None)
+                continue
+            if row == self._row:
+                chosen.add(len(lines))
+            lines.append(drawing.row(told, row, row == self._row, known))
+            self._rows.append(row)
+        lines += [[(" ", "text"), note] for note in notes]
+        lines += [[] for _ in range(height - times - len(lines))]
+        if times:
+            line = f" {times_so_far(shown, self._reveal, self._glyphs)}"
+            lines.append([(clip(line, width, ascii=self._glyphs.ascii), "head")])
+        base = self.rich_style
+        tint = self.painted("round--chosen")
+        return [
+            strip_of([(text, self._style(name)) for text, name in parts], width, base + tint if y in chosen else base)
+            for y, parts in enumerate(lines)
+        ]
+
+    def _notes(self, shown: Round, width: int) -> list[str]:
+        sentences = explain_phase(shown, self._reveal, self._glyphs, self._row).split("\n")
+        return [line for sentence in sentences for line in _wrapped(sentence, max(1, width - 2))]
+
+    def _cut(self, notes: list[Part]) -> list[Part]:
+        """The lines there is room for, the last of which says that it goes on."""
+        if not notes:
+            return []
+        last, style = notes[-1]
+        return [*notes[:-1], (f"{last} {self._glyphs.ellipsis}", style)]
+
+    def _scroll(self, table: int, reserved: int, k: int) -> None:
+        """Keep the chosen row among the ``table`` rows there is room for."""
+        slot = self._max_k if self._row is None or self._row >= k else self._row
+        self._top = max(min(self._top, slot, reserved - table), slot - table + 1, 0)
+
+    def _style(self, name: str) -> Style:
+        if name == "text":
+            return Style.null()
+        if name in ("head", "quiet", "faint", "strong"):
+            return self.painted(f"round--{name}")
+        kind = name.removeprefix("mark:")
+        style = self.painted(component(kind))
+        return style + _UPRIGHT if kind != name else style
+
+
+def _wrapped(sentence: str, width: int) -> list[str]:
+    return [sentence] if cells(sentence) <= width else wrap(sentence, width, break_on_hyphens=False)

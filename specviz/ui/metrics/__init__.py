@@ -1,0 +1,1 @@
+"""The metrics screen and its four tabs."""

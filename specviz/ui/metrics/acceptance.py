@@ -1,0 +1,174 @@
+"""The page of acceptance rates: each with its interval and meaning, and what other programs would print instead."""
+
+from functools import partial
+from typing import NamedTuple
+
+from specviz.render.cells import Part, bar
+from specviz.render.glyphs import Glyphs
+from specviz.render.numbers import counted, fixed, plus_minus, prob
+from specviz.stats.draft_queries import overlap_histogram
+from specviz.stats.engine_rates import PeerRate, peer_rates
+from specviz.stats.rates import Rates
+from specviz.ui.charts.positions import lines_of
+from specviz.ui.metrics.blocks import (
+    Fact,
+    Layout,
+    Lines,
+    beside,
+    bounds,
+    facts,
+    heading,
+    paragraph,
+    said,
+    shortened,
+    stacked,
+    table,
+)
+from specviz.ui.metrics.scope import Scope
+
+_TWO_BLOCKS = 96
+"""Cells from which positions and overlaps stand side by side."""
+_LEAST_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
+_CHANCES = {
+    "exact": "mean Σ min(p, q): the exact chance of each test.",
+    "equality": "mean Σ p·q: the exact chance of each test.",
+}
+
+
+def acceptance(scope: Scope) -> Layout:
+    rule = scope.settings.rule if scope.settings else "exact"
+    if not scope.rates.drafted:
+        return partial(paragraph, f"No token was drafted{scope.yet}.")
+    peers = Peers(peer_rates(scope.stats.since_k(scope.shown)), scope.peers_title)
+    return partial(_page, scope.rates, rule, peers, overlap_histogram(scope.drafts))
+
+
+class Peers(NamedTuple):
+    """What other engines would print, and for which rounds."""
+
+    rates: tuple[PeerRate, ...]
+    rounds: str
+
+
+def _page(rates: Rates, rule: str, peers: Peers, bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
+    left, right = (
+        _positions(rates, max(_LEAST_POSITIONS, min(cells, _POSITIONS)), glyphs),
+        _chances(bins, rule, glyphs),
+    )
+    below = beside(left, right, _POSITIONS) if cells >= _TWO_BLOCKS else stacked(left, right)
+    return stacked(
+        facts(rate_facts(rates, rule), cells, glyphs),
+        paragraph(_balance(rates), cells, glyphs, "head"),
+        _peers(rates, peers, cells, glyphs),
+        below,
+    )
+
+
+def rate_facts(rates: Rates, rule: str) -> list[Fact]:
+    """Every rate with its interval and its definition."""
+    shown = [
+        Fact(
+            "α tested",
+            prob(rates.alpha_tested),
+            bounds(rates.alpha_tested_ci),
+            f"{rates.accepted} of {counted(rates.tested, 'test')}: the formula's α. 95\xa0% if tests were independent.",
+            "tested",
+        ),
+        Fact(
+            f"α {rates.chance_name}",
+            prob(rates.alpha_overlap),
+            bounds(rates.alpha_overlap_ci),
+            _overlap_words(rates, rule),
+            "all",
+        ),
+        Fact(
+            "accepted/drafted",
+            prob(rates.accepted_over_drafted),
+            words=f"{rates.accepted} of {counted(rates.drafted, 'draft')}. It falls with K: not the formula's α.",
+        ),
+        _agreement(rates, rule),
+    ]
+    if rule != "equality":
+        shown.append(
+            Fact("mean match", prob(rates.mean_match), words="mean Σ p·q: what the equality rule would accept.")
+        )
+    return shown
+
+
+def _overlap_words(rates: Rates, rule: str) -> str:
+    if rule not in _CHANCES:
+        return "none: this rule has no exact chance."
+    known = "" if rates.alpha_overlap_ci else " (from 16 rounds on)"
+    return f"{_CHANCES[rule]} 95\xa0% by batch means{known}."
+
+
+def _agreement(rates: Rates, rule: str) -> Fact:
+    z = rates.agreement_z
+    if z is not None:
+        words = "0 ± 1 if acceptance follows its chance; |z| > 4 is a bug."
+    elif rule in _CHANCES:
+        words = "no test was left to chance: acceptance must equal it exactly."
+    else:
+        words = "none: this rule has no exact chance to compare acceptance with."
+    value = prob(None) if z is None else plus_minus(z)
+    if rates.contradicts:
+        return Fact("z", value, words=f"BUG: acceptance contradicts its chance. {words}", style="error")
+    return Fact("z", value, words=words)
+
+
+def _balance(rates: Rates) -> str:
+    kinds = ("accepted", "rejected", "untested", "ignored")
+    return f"{rates.drafted} drafted = " + " + ".join(f"{getattr(rates, kind)} {kind}" for kind in kinds)
+
+
+def _peers(rates: Rates, peers: Peers, cells: int, glyphs: Glyphs) -> Lines:
+    """A rate claims an E[N] through the formula; a length is its own claim about N."""
+    names = [said(peer.name, glyphs) for peer in peers.rates]
+    rows: list[list[Part]] = [[(name, "head") for name in ("engine", "calls it", "value", "E[N] by it", "measured")]]
+    for peer, name in zip(peers.rates, names, strict=True):
+        value = fixed(peer.value, 2, glyphs.none) if peer.is_length else prob(peer.value, none=glyphs.none)
+        claimed = fixed(peer.value if peer.is_length else peer.predicted, 2, glyphs.none)
+        rows.append(
+            [
+                (peer.engine, "text"),
+                (name, "text"),
+                (value, "text"),
+                (claimed, "text"),
+                (fixed(rates.tokens_per_round, 2, glyphs.none), "measured"),
+            ]
+        )
+    lines = table(rows, right=(2, 3, 4))
+    used = sum(len(text) for text, _ in lines[0])
+    room = cells - used - 3
+    if room >= 24:
+        words = ["", *(said(peer.definition, glyphs) for peer in peers.rates)]
+        lines = [
+            [*line, ("   " + shortened(text, room, glyphs), "head")] for line, text in zip(lines, words, strict=True)
+        ]
+    return [heading(f"What other engines would print for {peers.rounds}", glyphs), *lines]
+
+
+def _positions(rates: Rates, cells: int, glyphs: Glyphs) -> Lines:
+    return [heading("By draft position", glyphs), *lines_of(rates, len(rates.per_position), cells, glyphs)]
+
+
+def _chances(bins: tuple[int, ...], rule: str, glyphs: Glyphs) -> Lines:
+    """How alike p and q were: one bar a tenth of the overlap, or of the match under equality."""
+    most, total = max(bins), sum(bins)
+    name, sum_ = ("Match", "Σ p·q") if rule == "equality" else ("Overlap", "Σ min(p, q)")
+    lines: Lines = [
+        heading(f"{name} of p and q", glyphs),
+        [(said(f"{sum_} at {counted(total, 'tested position')}", glyphs), "head")],
+    ]
+    count = len(str(most))
+    for index, number in enumerate(bins):
+        low, high = (prob(edge / len(bins), 1) if edge < len(bins) else "1" for edge in (index, index + 1))
+        share = number / most if most else 0.0
+        lines.append(
+            [
+                (said(f"{low} – {high.ljust(2)} ", glyphs), "head"),
+                (bar(share, _BAR, glyphs.eighths), "all"),
+                (f" {number:>{count}}", "text"),
+            ]
+        )
+    return lines

@@ -1,0 +1,147 @@
+"""A page of lines that scrolls, and the row of choices above it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.content import Content
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.style import Style
+from textual.widget import Widget
+
+from specviz.render.glyphs import glyphs
+from specviz.ui.metrics.blocks import Layout, Lines
+from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.strips import strip_of
+
+STYLES = (
+    "text",
+    "strong",
+    "title",
+    "head",
+    "tested",
+    "all",
+    "measured",
+    "formula",
+    "good",
+    "warning",
+    "error",
+    "accent",
+)
+
+
+class Page(ScrollView, Painted):
+    """Lines laid out anew for every width; only those in view are painted."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"page--{name}" for name in STYLES}
+    DEFAULT_CSS = """
+    Page {
+        padding: 0 1; overflow-x: hidden; scrollbar-size-vertical: 1; scrollbar-gutter: stable;
+        background: $background; color: $foreground;
+    }
+    Page > .page--text { color: $foreground; }
+    Page > .page--strong { color: $foreground; text-style: bold; }
+    Page > .page--title { color: $accent; text-style: bold; }
+    Page > .page--head { color: $secondary; }
+    Page > .page--tested { color: $plot-tested; }
+    Page > .page--all { color: $plot-overlap; }
+    Page > .page--measured { color: $plot-measured; }
+    Page > .page--formula { color: $plot-formula; }
+    Page > .page--good { color: $success; text-style: bold; }
+    Page > .page--warning { color: $warning; text-style: bold; }
+    Page > .page--error { color: $error; text-style: bold; }
+    Page > .page--accent { color: $accent; text-style: bold; }
+    """
+
+    def __init__(self, *, id: str, ascii: bool = False) -> None:
+        super().__init__(id=id)
+        self._glyphs = glyphs(ascii)
+        self._layout: Layout | None = None
+        self._width = 0
+        self._lines: Lines = []
+        self._strips: dict[int, Strip] = {}
+
+    def show(self, layout: Layout) -> None:
+        self._layout = layout
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        if self.scrollable_content_region.width != self._width:
+            self._lay_out()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()
+
+    def _lay_out(self) -> None:
+        self._width = width = self.scrollable_content_region.width
+        if self._layout is None or width <= 0:
+            return
+        self._lines = self._layout(width, self._glyphs)
+        self._strips.clear()
+        self.virtual_size = Size(width, len(self._lines))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        y += self.scroll_offset.y
+        strip = self._strips.get(y)
+        if strip is None:
+            parts = self._lines[y] if y < len(self._lines) else []
+            styled = [(text, self.painted(f"page--{name}")) for text, name in parts]
+            strip = self._strips[y] = strip_of(styled, self._width, self.rich_style)
+        return strip
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a row: its name, and the action behind it."""
+
+    label: str
+    action: str
+
+
+class ChoiceBar(Widget):
+    """A row of choices; the one taken stands in brackets."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"choice--label", "choice--taken"}
+    DEFAULT_CSS = """
+    ChoiceBar {
+        height: 1;
+        .choice--label { color: $secondary; }
+        .choice--taken { color: $foreground; text-style: bold; }
+    }
+    """
+
+    def __init__(self, choices: Sequence[Choice], *, id: str) -> None:
+        super().__init__(id=id)
+        self._choices = choices
+        self._taken = 0
+
+    def offer(self, choices: Sequence[Choice]) -> None:
+        """The same choices by other names."""
+        if choices != self._choices:
+            self._choices = choices
+            self.refresh()
+
+    def show(self, taken: int) -> None:
+        if taken != self._taken:
+            self._taken = taken
+            self.refresh()
+
+    def render(self) -> Content:
+        label, taken = (self.get_visual_style(f"choice--{name}", partial=True) for name in ("label", "taken"))
+        pieces: list[Content] = []
+        for index, choice in enumerate(self._choices):
+            click = Style.from_meta({"action": choice.action})
+            before, after = "[]" if index == self._taken else "  "
+            style = (taken if index == self._taken else label) + click
+            pieces.append(Content.styled(f"{before}{choice.label}{after}", style))
+        return Content(" ").join(pieces)
+
+    async def on_click(self, event: events.Click) -> None:
+        if action := event.style.meta.get("action"):
+            await self.run_action(f"screen.{action}")

@@ -1,0 +1,172 @@
+"""The page of tokens/round: how many rounds brought how many, against the formula, and why the two differ."""
+
+from functools import partial
+
+from specviz.render.cells import Part, bar
+from specviz.render.glyphs import Glyphs
+from specviz.render.numbers import counted, fixed, plus_minus, prob
+from specviz.stats.formula_gap import Dependence, Share, dependence
+from specviz.stats.rates import Rates
+from specviz.ui.metrics.blocks import (
+    Fact,
+    Layout,
+    Lines,
+    beside,
+    bounds,
+    facts,
+    heading,
+    on_point,
+    paragraph,
+    said,
+    stacked,
+    table,
+)
+from specviz.ui.metrics.scope import Scope
+
+_TWO_BLOCKS = 108
+_HISTOGRAM, _BAR = 46, 26
+
+
+def tokens_per_round(scope: Scope) -> Layout:
+    if scope.rates.tokens_per_round is None:
+        return partial(paragraph, f"No whole round{scope.yet}.")
+    return partial(_page, scope.rates, dependence(scope.stats.table, scope.rates))
+
+
+def _page(rates: Rates, why: Dependence, cells: int, glyphs: Glyphs) -> Lines:
+    left, right = _histogram(rates, glyphs), stacked(_causes(why, glyphs), _drift(why, rates, glyphs))
+    below = beside(left, right, _HISTOGRAM) if cells >= _TWO_BLOCKS else stacked(left, right)
+    return stacked(
+        facts(length_facts(rates, why), cells, glyphs), paragraph(reading(rates, why), cells, glyphs, "strong"), below
+    )
+
+
+def length_facts(rates: Rates, why: Dependence) -> list[Fact]:
+    mean, error = rates.tokens_per_round, rates.tokens_per_round_se
+    rounds = sum(rates.histogram.values())
+    return [
+        Fact(
+            "tokens/round",
+            fixed(mean, 2),
+            "" if error is None else f"± {error:.2f}",
+            f"mean N of {counted(rounds, 'uncut round')}, ± one standard error"
+            + (" (from 16 rounds on)." if error is None else " by batch means."),
+            "measured",
+        ),
+        Fact(
+            "accepted/round",
+            fixed(None if mean is None else mean - 1.0, 2),
+            words="one fewer: without the token that ends a round.",
+        ),
+        Fact(
+            "formula, tested",
+            fixed(rates.formula_at_tested, 2),
+            words=f"E[N] = (1 − α^(K+1)) / (1 − α) at α tested {prob(rates.alpha_tested)}, over the K of each round.",
+            style="formula",
+        ),
+        Fact(
+            f"formula, {rates.chance_name}",
+            fixed(rates.formula_at_overlap, 2),
+            words=f"the same at α {rates.chance_name} {prob(rates.alpha_overlap)}.",
+            style="all",
+        ),
+        Fact(
+            "gap",
+            "–" if why.gap is None else plus_minus(why.gap),
+            words="formula at α tested − measured.",
+        ),
+    ]
+
+
+def reading(rates: Rates, why: Dependence) -> str:
+    """The gap, and the first of its causes, in words."""
+    gap, error = why.gap, rates.tokens_per_round_se
+    if gap is None:
+        return "No draft was tested, so the formula has nothing to say."
+    if error is None:
+        return "Too few rounds to tell a gap from chance."
+    apart = f"{abs(gap):.2f}"
+    if abs(gap) <= 2 * error:
+        return f"The formula and the measurement agree: {apart} apart, within two standard errors ({2 * error:.2f})."
+    side = "above" if gap > 0 else "below"
+    words = f"Acceptance varies: the formula, which assumes it does not, sits {apart} {side}"
+    before, after = (prob(share.rate, 2) for share in (why.first_after_rejection, why.first_after_full))
+    if None in (why.first_after_rejection.rate, why.first_after_full.rate):
+        return f"{words}."
+    return (
+        f"{words}. A first draft is accepted {before} of the time after a rejection, {after} after a full acceptance."
+    )
+
+
+def _histogram(rates: Rates, glyphs: Glyphs) -> Lines:
+    """Two bars an N: the rounds there were, and those the formula's distribution expects."""
+    lengths = sorted(rates.histogram)
+    expected = [rates.expected_histogram.get(n) for n in lengths]
+    most = max([1.0, *map(float, rates.histogram.values()), *(value or 0.0 for value in expected)])
+    numbers = on_point([*(str(rates.histogram[n]) for n in lengths), *(_expected(value, glyphs) for value in expected)])
+    index = len(str(lengths[-1]))
+    lines: Lines = [
+        heading("Rounds by N, the tokens they brought", glyphs),
+        [
+            (glyphs.full, "measured"),
+            (" measured  ", "head"),
+            (glyphs.rest, "formula"),
+            (said(" expected by P(N = i) at α tested", glyphs), "head"),
+        ],
+    ]
+    for row, (n, value) in enumerate(zip(lengths, expected, strict=True)):
+        measured, predicted = numbers[row], numbers[row + len(lengths)]
+        there = bar(rates.histogram[n] / most, _BAR, glyphs.eighths)
+        foreseen = (glyphs.rest * round((value or 0.0) / most * _BAR)).ljust(_BAR)
+        lines.append([(f"{n:>{index}}  ", "text"), (there, "measured"), (f"  {measured}", "text")])
+        lines.append([(" " * (index + 2), "text"), (foreseen, "formula"), (f"  {predicted}", "head")])
+    return lines
+
+
+def _expected(value: float | None, glyphs: Glyphs) -> str:
+    """A number of rounds; one that is not 0 is not printed as 0."""
+    return "<0.1" if value is not None and 0 < value < 0.05 else fixed(value, 1, glyphs.none)
+
+
+def _causes(why: Dependence, glyphs: Glyphs) -> Lines:
+    """Acceptance given what was before the test: equal rates everywhere would be independence."""
+    rows = [
+        _share_row("position 1, after a rejection", why.first_after_rejection, glyphs),
+        _share_row("position 1, after a full acceptance", why.first_after_full, glyphs),
+        *(_share_row(f"position {i}", share, glyphs) for i, share in enumerate(why.later, start=2)),
+    ]
+    head: list[Part] = [("if tested", "head"), ("α", "head"), ("95 %", "head"), ("accepted", "head")]
+    return [heading("Does acceptance depend on what was before?", glyphs), *_table([head, *rows], glyphs, right=(1, 3))]
+
+
+def _share_row(name: str, share: Share, glyphs: Glyphs) -> list[Part]:
+    return [
+        (name, "text"),
+        (prob(share.rate, none=glyphs.none), "tested"),
+        (bounds(share.ci), "head"),
+        (f"{share.accepted}/{share.tested}", "head"),
+    ]
+
+
+def _drift(why: Dependence, rates: Rates, glyphs: Glyphs) -> Lines:
+    """The text in four stretches."""
+    names = "rounds", "α tested", f"α {rates.chance_name}", "tokens/round"
+    head: list[Part] = [(name, "head") for name in names]
+    rows: list[list[Part]] = [
+        [
+            (_span(stretch.first, stretch.last), "text"),
+            (prob(stretch.share.rate, none=glyphs.none), "tested"),
+            (prob(stretch.overlap, none=glyphs.none), "all"),
+            (fixed(stretch.tokens_per_round, 2, glyphs.none), "measured"),
+        ]
+        for stretch in why.drift
+    ]
+    return [heading("Does it drift over the text?", glyphs), *_table([head, *rows], glyphs, right=(1, 2, 3))]
+
+
+def _span(first: int, last: int) -> str:
+    return f"{first}" if first == last else f"{first} – {last}"
+
+
+def _table(rows: list[list[Part]], glyphs: Glyphs, right: tuple[int, ...]) -> Lines:
+    return table([[(said(text, glyphs), style) for text, style in row] for row in rows], right)

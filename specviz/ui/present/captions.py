@@ -1,0 +1,175 @@
+"""What a presentation says: one sentence a phase, a handful of numbers, and its keys."""
+
+from typing import NamedTuple
+
+from specviz.core.events import Drafted, End, Round
+from specviz.core.safe_text import clip, width
+from specviz.render.explanations import ENDS, PLAIN, ending, greedy, last_token
+from specviz.render.glyphs import UNICODE, Glyphs
+from specviz.render.numbers import counted, fixed, prob, told_apart
+from specviz.render.phases import Reveal, focus
+from specviz.render.screen_text import literal
+from specviz.stats.rates import LiveRates
+from specviz.ui.run.status_line import GAP, Field, Tone
+from specviz.ui.shared.keys import Key
+
+PHASE_PACE = 0.5
+"""Seconds between two phases where the user named none."""
+
+_LONGEST, _SHORTEST = 152, 12
+"""Cells of what a text of others is cut to."""
+_FAR, _ROOMY = 8, 80
+"""Most cells between two numbers; cells of a line on which every name is written out."""
+_NAME_CELLS, _LEAST_NAME = 30, 12
+GROUPS = ("Reveal", "Rounds", "Screen")
+KEYS: tuple[Key, ...] = (
+    Key("phase(1)", ("pagedown", "right"), "pgdn →", "next phase", "Drafts, verification, verdicts, last", "Reveal"),
+    Key("phase(-1)", ("pageup", "left"), "pgup ←", "previous phase", "One phase back", "Reveal"),
+    Key("play", ("space",), "space", "run / pause", "Phase by phase at the pace", "Reveal"),
+    Key("slower", ("left_parenthesis",), "(", "slower", "Wait longer on each phase (never part of a time)", "Reveal"),
+    Key("faster", ("right_parenthesis",), ")", "faster", "Wait less on each phase", "Reveal"),
+    Key("forward", ("n",), "n", "next round", "The whole of it at once", "Rounds"),
+    Key("back", ("p",), "p", "previous round", "The whole of it at once", "Rounds"),
+    Key("first", ("g", "home"), "g", "from the start", "Back to the prompt", "Rounds"),
+    Key("prompt", tuple("123456789"), "1…9", "prepared run", "Another prompt or recorded run", "Rounds"),
+    Key("theme", ("t",), "t", "next theme", "Dark, light, or one of your own", "Screen"),
+    Key("export", ("x",), "x", "picture", "Save what is on screen as SVG and as text", "Screen"),
+    Key("present", ("z",), "z", "main screen", "All the numbers; z comes back here", "Screen"),
+    Key("close", ("escape",), "esc", "main screen", "Only if the presentation was opened from there", "Screen"),
+    Key("help", ("question_mark",), "?", "keys", "All keys", "Screen"),
+    Key("quit", ("q",), "q", "back, or quit", "Back if opened from the main screen, else leave", "Screen"),
+)
+
+
+class Caption(NamedTuple):
+    """What happens, and the numbers it happens by; ``by_short``, ``said_short``: the same, shorter and shorter."""
+
+    said: str
+    by: str = ""
+    by_short: tuple[str, ...] = ()
+    said_short: tuple[str, ...] = ()
+
+
+def caption(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE) -> Caption:
+    """``Rejected``, ``u .77 is not below .14``: the phase for people who see it for the first time."""
+    if reveal is None or reveal.last:
+        return _last(round, glyphs)
+    if not reveal.verified:
+        return Caption("The draft proposes", f"{reveal.drafted} of {round.k}")
+    if reveal.decided:
+        return _test(round, focus(round, reveal))
+    if round.k:
+        by, *short = _rule(round)
+        said = f"The target reads {'it' if round.k == 1 else f'all {round.k}'} in one pass"
+        return Caption(said, by, tuple(short))
+    why = PLAIN[round.plain_reason] if round.plain_reason else ""
+    return Caption("No draft: the target alone", why, (why.removeprefix("the "),))
+
+
+def _rule(round: Round) -> tuple[str, ...]:
+    if greedy(round):
+        return "kept if it is the target's own first choice", "kept: its own first choice", "first choices kept"
+    if round.settings.rule == "exact":
+        return (
+            "each is kept with the chance min(1, p/q)",
+            "kept with chance min(1, p/q)",
+            "chance min(1, p/q)",
+            "min(1, p/q)",
+        )
+    if round.settings.rule == "equality":
+        return "kept if the target's own draw is the same", "kept if it draws the same", "same draws kept"
+    return ("",)
+
+
+def _test(round: Round, row: int) -> Caption:
+    drafted = round.drafted[row]
+    said = "Accepted" if drafted.verdict == "accepted" else "Rejected"
+    return Caption(said, _why(round, drafted))
+
+
+def _why(round: Round, drafted: Drafted) -> str:
+    kept = drafted.verdict == "accepted"
+    if greedy(round):
+        return f"it is {'' if kept else 'not '}the target's first choice"
+    if round.settings.rule == "equality":
+        return f"the target drew {'the same' if kept else 'another'}"
+    if drafted.accept_prob is None:
+        return ""
+    u, chance = told_apart(drafted.u, drafted.accept_prob)
+    return f"u {u} is {'' if kept else 'not '}below {chance}"
+
+
+def _last(round: Round, glyphs: Glyphs) -> Caption:
+    last = last_token(round)
+    if last is None:
+        return Caption("The text ends inside the draft", ENDS[round.stop] if round.stop else "")
+    gained = counted(len(round.emitted), "token")
+    by = f"{gained} from one pass", (gained, f"+{len(round.emitted)}")
+    if last.origin == "bonus":
+        what = "It was accepted" if round.k == 1 else f"All {round.k} were accepted"
+        return Caption(f"{what}, so one more comes free", *by)
+    if last.origin == "resampled":
+        how = "the target's first choice" if greedy(round) else f"drawn from max(0, p {glyphs.minus} q)"
+        return Caption(f"Replaced: {how}", *by)
+    return Caption("Drawn by the target", *by)
+
+
+def pair(draft: str, target: str, doing: str) -> Caption:
+    """Before the first round: who takes part."""
+    said = [_pair(draft, target, cells) for cells in range(_NAME_CELLS, _LEAST_NAME - 1, -1)]
+    return Caption(said[0], doing, said_short=tuple(said[1:]))
+
+
+def _pair(draft: str, target: str, cells: int) -> str:
+    draft, target = (clip(literal(name), cells, count=False) for name in (draft, target))
+    return f"{draft} proposes, {target} decides" if draft else target
+
+
+def at_the_end(end: End, glyphs: Glyphs = UNICODE) -> Caption:
+    return Caption("End", ending(end, glyphs))
+
+
+def caption_fields(told: Caption, *, tone: Tone = "strong", ascii: bool = False) -> list[Field]:
+    fields = [Field((told.said, *told.said_short), 0, tone)]
+    if told.by:
+        said = told.by, *told.by_short
+        forms = said if told.by_short else _cut(told.by, ascii)
+        fields.append(Field((*forms, ""), 1, "quiet"))
+    return fields
+
+
+def title_fields(title: str, where: str, *, ascii: bool = False) -> list[Field]:
+    """The speaker's own line, and the round at its other end."""
+    return [
+        Field(_cut(literal(title), ascii), 1, "accent"),
+        Field((where,), 0, "quiet", right=True),
+    ]
+
+
+def _cut(text: str, ascii: bool) -> tuple[str, ...]:
+    """A text of others: as much of it as there is room for."""
+    shorter = range(min(width(text), _LONGEST) - 1, _SHORTEST, -1)
+    return text, *(clip(text, cells, ascii=ascii, count=False) for cells in shorter)
+
+
+def figure_fields(rates: LiveRates, cells: int, glyphs: Glyphs = UNICODE) -> list[Field]:
+    """The numbers a room can take in, on a line of ``cells`` and always in the same of them; a speedup only where the
+    models were timed, and where there is no room for both not the formula."""
+    none = glyphs.none
+    figures = [
+        (f"{glyphs.alpha} tested", prob(rates.alpha_tested, none=none).ljust(4)),
+        ("tokens/round", fixed(rates.tokens_per_round, 2, none).ljust(5)),
+        ("formula", fixed(rates.formula_at_tested, 2, none).ljust(5)),
+    ]
+    if rates.c is not None:
+        speedup = none if rates.speedup_model is None else f"{rates.speedup_model:.2f}{glyphs.times}"
+        figures.append(("model" if cells < _ROOMY else "speedup, model", speedup.ljust(5)))
+    if cells and sum(len(name) + len(value) + 2 * GAP for name, value in figures) - GAP > cells:
+        del figures[2]
+    taken = sum(len(name) + len(value) + 2 * GAP for name, value in figures)
+    gap = " " * max(0, min(_FAR, (cells - taken) // len(figures)))
+    return [
+        field
+        for name, value in figures
+        for field in (Field((name,), 0, "quiet"), Field((f"{value}{gap}",), 0, "strong"))
+    ]

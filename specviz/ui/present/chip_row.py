@@ -1,0 +1,76 @@
+"""The chips of a round on the screen."""
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual.strip import Strip
+
+from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs
+from specviz.render.phases import WAITING
+from specviz.ui.present.chip_grid import Grid, grid
+from specviz.ui.present.chips import Moment, chips, legend
+from specviz.ui.widgets.kept import Kept
+from specviz.ui.widgets.strips import strip_of
+
+_UPRIGHT = Style(strike=False, underline=False, italic=False)
+_BOLD = Style(bold=True)
+
+
+class ChipRow(Kept):
+    """Draws one moment of a round in the places its grid has for every round."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *COMPONENTS,
+        component(WAITING),
+        "chip--space",
+        "chip--rest",
+        "chip--strong",
+    }
+    DEFAULT_CSS = (
+        component_css("ChipRow")
+        + """
+    ChipRow { height: auto; }
+    ChipRow > .token--waiting { color: $foreground; }
+    ChipRow > .chip--space { color: $secondary; }
+    ChipRow > .chip--rest { color: $secondary; }
+    ChipRow > .chip--strong { color: $foreground; text-style: bold; }
+    """
+    )
+
+    def __init__(self, *, id: str | None = None, ascii: bool = False) -> None:
+        super().__init__(id=id)
+        self._glyphs = glyphs(ascii)
+        self._moment: Moment | None = None
+        self._grid: Grid = grid(1, 1, 1)
+
+    def reserve(self, places: int, width: int, height: int) -> None:
+        """Make room for so many tokens in so many cells and lines; what it takes becomes the widget's height."""
+        made = grid(places, width, height)
+        if made != self._grid:
+            self._grid = made
+            self.styles.height = made.height
+            self.redraw()
+
+    def show(self, moment: Moment | None) -> None:
+        """None: before the first round, what the chips mean."""
+        if moment != self._moment:
+            self._moment = moment
+            self.redraw()
+
+    def drawn(self, width: int, height: int) -> list[Strip]:
+        base = self.rich_style
+        moment, glyphs = self._moment, self._glyphs
+        lines = legend(self._grid, glyphs) if moment is None else chips(moment, self._grid, glyphs)
+        return [strip_of([(text, self._style(name)) for text, name in line], width, base) for line in lines]
+
+    def _style(self, name: str) -> Style:
+        if name == "text":
+            return Style.null()
+        part, _, kind = name.partition(":")
+        if not kind:
+            return self.painted(f"chip--{name}")
+        style = self.painted(component(kind))
+        if part == "token":
+            return style + _BOLD
+        return style + _UPRIGHT + Style(bold=part == "mark")

@@ -1,0 +1,1 @@
+"""The state of a run on screen, without Textual."""

@@ -1,0 +1,300 @@
+"""Run, pause, step, look back: what the keys do to the session and the timeline."""
+
+from dataclasses import replace
+from typing import Literal
+
+from specviz.breakpoints.watch import Watch
+from specviz.core.events import Event, Failed, Round, Settings
+from specviz.core.options import MAX_K, RunRequest
+from specviz.session.worker import Session
+from specviz.ui.run.timeline import MAX_TEMPERATURE, Timeline, warmer
+from specviz.ui.shared.app_options import AUTO_PACE
+
+Mode = Literal["paused", "running", "playing"]
+"""paused; sampling new rounds as they come; playing recorded rounds up to the newest."""
+
+PACES = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""Seconds between rounds that the pace keys walk through; 0 is full speed."""
+
+
+def next_pace(pace: float, steps: int) -> float:
+    """The next slower (1) or faster (-1) pace of the list; ``pace`` itself where there is none."""
+    if steps > 0:
+        return next((each for each in PACES if each > pace), pace)
+    return next((each for each in reversed(PACES) if each < pace), pace)
+
+
+class Transport:
+    """Drives one session and one timeline. Recorded rounds are shown again, never sampled again.
+
+    ``watch`` knows which rounds hit a breakpoint; the session has stopped sampling by then, playing stops here.
+    ``loop``: what is played starts anew at its end.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        timeline: Timeline,
+        request: RunRequest,
+        *,
+        live: bool,
+        pace: float | None = None,
+        watch: Watch | None = None,
+        loop: bool = False,
+    ) -> None:
+        self.session = session
+        self.timeline = timeline
+        self.watch = watch or Watch()
+        self.live = live
+        self.loop = loop
+        self.mode: Mode = "paused"
+        self.request = request
+        self.settings: Settings = request.settings
+        self.run_id = 0
+        self._broken = False
+        self._unfolding = False
+        self._asked_at = (0, 0)
+        """The run and its number of rounds when a round to unfold was last asked for."""
+        self._open_on: int | None = None
+        self._pace = AUTO_PACE if pace is None else pace
+        self.session.pace = self._session_pace
+
+    # A recorded run is read in full at once; its pace is that of showing it.
+    @property
+    def _session_pace(self) -> float:
+        return self._pace if self.live else 0.0
+
+    def begin(self, request: RunRequest, *, paused: bool = False, at: int | None = None) -> None:
+        """Start a run; in a recorded one, stop on round ``at`` as soon as it is there."""
+        self.timeline.clear(same=request.recording == self.request.recording)
+        self.request = request
+        self.settings = request.settings
+        self._open_on = at
+        self._unfolding = False
+        if self.live:
+            self.mode = "paused" if paused else "running"
+        else:
+            self.mode = "paused" if paused or at is not None else "playing"
+        self.run_id = self.session.begin(request, paused=paused and self.live)
+
+    def accept(self, run_id: int, event: Event) -> bool:
+        """Take an event in; False where it belongs to a run that was superseded."""
+        if run_id not in (0, self.run_id):
+            return False
+        self.timeline.add(event)
+        if run_id == 0 and isinstance(event, Failed):
+            self._broken = True
+        if isinstance(event, Round):
+            self._take_round(event)
+        if self._open_on is not None and (self.timeline.total >= self._open_on or self.timeline.over):
+            self.timeline.show(self._open_on)
+            self._open_on = None
+        if self.timeline.over and (self.mode == "running" or self.timeline.at_end):
+            self.mode = "paused"
+        return True
+
+    def catch_up(self) -> None:
+        """While a recorded run is read up to the round it opens on, show how far it has come."""
+        if self._open_on is not None and self.timeline.total:
+            self.timeline.show(self.timeline.total)
+
+    def _take_round(self, round: Round) -> None:
+        if self._unfolding and self.timeline.shown == round.index:
+            self.timeline.show_phase(round.index, 0)
+        if self.mode == "running" and (self.watch.hit(round.index) or not self.session.running):
+            self.pause()
+
+    @property
+    def can_toggle(self) -> bool:
+        there_is_more = not self.timeline.at_end or self.timeline.expected is not None
+        unfolded = self.timeline.reveal is None
+        return there_is_more or self.mode != "paused" or self.can_sample or not unfolded
+
+    @property
+    def can_sample(self) -> bool:
+        return self.live and not self.timeline.over
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether another run can be asked for: not from a recording, nor from a source that could not be opened."""
+        return self.live and not self._broken
+
+    @property
+    def flooding(self) -> bool:
+        """Whether rounds may come faster than the eye follows."""
+        return (self.mode == "running" and self._pace < 0.1) or self.timeline.expected is not None
+
+    @property
+    def can_step(self) -> bool:
+        return not self.timeline.at_end or self.can_sample or self.timeline.reveal is not None
+
+    def toggle(self) -> None:
+        self._open_on = None
+        self._unfolding = False
+        if self.timeline.reveal is not None:
+            self.timeline.show(self.timeline.shown)
+        if self.mode != "paused":
+            self.pause()
+        elif not self.timeline.at_end or self.timeline.expected is not None:
+            self.mode = "playing"
+        elif self.can_sample:
+            self.mode = "running"
+            self.session.resume()
+
+    def pause(self) -> None:
+        self.mode = "paused"
+        if self.live:
+            self.session.pause()
+
+    def _hold(self) -> None:
+        """What runs is paused, and a recorded run no longer goes to the round it was to open on."""
+        self._open_on = None
+        if self.mode != "paused":
+            self.pause()
+
+    def forward(self) -> None:
+        """One round on: the next recorded one, or at the newest exactly one more sample."""
+        self._unfolding = False
+        self._hold()
+        if not self.timeline.at_end:
+            self.timeline.show(self.timeline.shown + 1)
+            return
+        if self.timeline.reveal is not None:
+            self.timeline.show(self.timeline.shown)
+        if self.can_sample:
+            self.session.step()
+
+    def seek(self, index: int, row: int | None = None) -> None:
+        """Show a recorded round; what runs is paused first."""
+        self._unfolding = False
+        self._hold()
+        self.timeline.show(index, row)
+
+    def step_phase(self, step: int) -> bool:
+        """One phase on (1) or back (-1), across rounds; at the newest round's end one more is sampled and unfolded.
+
+        What runs is paused, and the round being made then is the one that unfolds. False: the round that comes next
+        cannot be read back.
+        """
+        timeline = self.timeline
+        self._unfolding = step > 0
+        sampling = self.mode == "running" and timeline.at_end and not timeline.timing
+        self._hold()
+        if sampling:
+            return True
+        at, count = timeline.phase
+        if 0 <= at + step < count:
+            return timeline.show_phase(timeline.shown, at + step)
+        if step < 0:
+            return timeline.show(timeline.shown - 1)
+        if not timeline.at_end:
+            return timeline.show_phase(timeline.shown + 1, 0)
+        if self.can_sample and self._asked_at != (self.run_id, timeline.total):
+            self._asked_at = self.run_id, timeline.total
+            self.session.step()
+        return True
+
+    @property
+    def unfolding(self) -> bool:
+        """Whether a round to unfold was asked for and is still to come."""
+        return self.can_sample and self._asked_at == (self.run_id, self.timeline.total)
+
+    def can_step_phase(self, step: int) -> bool:
+        at, count = self.timeline.phase
+        return 0 <= at + step < count or (self.timeline.shown > 0 if step < 0 else self.can_step)
+
+    def move(self, step: int) -> None:
+        if place := self.timeline.neighbour(step):
+            self.seek(*place)
+
+    def play_on(self) -> bool:
+        """One recorded round further; at the newest go on sampling where that is possible. False: no longer playing."""
+        if self.mode != "playing":
+            return False
+        shown, total = self.timeline.shown, self.timeline.total
+        if self._starts_anew():
+            self.timeline.show(0)
+            return True
+        next_hit = self.watch.next_hit(shown) or total
+        if shown < total:
+            come = self.timeline.show(min(next_hit, total) if self._pace == 0 else shown + 1)
+            if not come or self.watch.hit(self.timeline.shown):
+                self.mode = "paused"
+                return False
+        if not self.timeline.at_end:
+            return True
+        if self.timeline.over:
+            self.mode = "playing" if self._starts_anew() else "paused"
+        elif self.live:
+            self.mode = "running"
+            self.session.resume()
+        return self.mode == "playing"
+
+    def _starts_anew(self) -> bool:
+        """Whether the end is reached of what is played over and over; at full speed it would only flicker."""
+        return self.loop and self.timeline.over and self.timeline.at_end and self.timeline.total > 0 and self._pace > 0
+
+    def again(self, *, seed: int | None = None, prompt: str | None = None, paused: bool = False) -> None:
+        """The same request with the settings as they are now, from the start."""
+        self.begin(
+            replace(
+                self.request,
+                seed=self.request.seed if seed is None else seed,
+                prompt=self.request.prompt if prompt is None else prompt,
+                settings=self.settings,
+            ),
+            paused=paused,
+        )
+
+    def open_recording(self, number: int, *, paused: bool = False, at: int | None = None) -> None:
+        """Show another of the prepared runs, counted from 0."""
+        self.begin(replace(self.request, recording=number), paused=paused, at=at)
+
+    def can_change_k(self, steps: int) -> bool:
+        return self.live and 0 <= self.settings.k + steps <= MAX_K
+
+    def change_k(self, steps: int) -> None:
+        if self.can_change_k(steps):
+            self._change(replace(self.settings, k=self.settings.k + steps))
+
+    def can_change_temperature(self, steps: int) -> bool:
+        return self.live and (
+            self.settings.temperature > 0 if steps < 0 else self.settings.temperature < MAX_TEMPERATURE
+        )
+
+    def change_temperature(self, steps: int) -> None:
+        if self.can_change_temperature(steps):
+            self._change(warmer(self.settings, steps))
+
+    @property
+    def drafters(self) -> tuple[str, ...]:
+        """What can draft in this run; empty until it is known."""
+        header = self.timeline.header if self.live else None
+        return tuple(header.config.get("drafters", ())) if header else ()
+
+    @property
+    def can_change_drafter(self) -> bool:
+        return len(self.drafters) > 1
+
+    def change_drafter(self) -> None:
+        """The next of ``drafters`` drafts from the next round on, the first behind the last."""
+        if self.can_change_drafter:
+            names, now = self.drafters, self.settings.drafter
+            at = names.index(now) if now in names else -1
+            self._change(replace(self.settings, drafter=names[(at + 1) % len(names)]))
+
+    def _change(self, settings: Settings) -> None:
+        self.settings = settings
+        self.session.change(settings)
+
+    @property
+    def pace(self) -> float:
+        return self._pace
+
+    def can_change_pace(self, steps: int) -> bool:
+        return any((pace - self._pace) * steps > 0 for pace in PACES)
+
+    def change_pace(self, steps: int) -> None:
+        """The next slower (1) or faster (-1) pace of the list."""
+        self._pace = next_pace(self._pace, steps)
+        self.session.pace = self._session_pace

@@ -1,0 +1,1 @@
+"""Keys, options and timers that every screen uses."""
