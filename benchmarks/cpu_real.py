@@ -28,8 +28,8 @@ from turns import shown, taken
 
 from specviz.core.events import Settings
 from specviz.core.options import PairOptions, RunOptions
-from specviz.decoder.devices import numbers
-from specviz.decoder.live import LiveSource
+from specviz.decoder.pairing.placement import numbers
+from specviz.decoder.source import LiveSource
 
 PROMPT = "The first ten prime numbers are 2, 3, 5,"
 BARE = """
@@ -50,7 +50,7 @@ def kilobytes(file, name):
     lines = Path("/proc/self", file).read_text().splitlines()
     return int(next(line for line in lines if line.startswith(name + ":")).split()[1])
 from specviz.core.options import PairOptions, RunOptions
-from specviz.decoder.live import LiveSource
+from specviz.decoder.source import LiveSource
 from specviz.core.events import Settings
 before = kilobytes("status", "VmRSS")
 source = LiveSource(RunOptions(PairOptions(*sys.argv[1:3], device="cpu", dtype=sys.argv[3]), Settings()))

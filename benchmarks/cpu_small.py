@@ -18,7 +18,7 @@ from turns import shown, taken
 
 from specviz.core.events import Notice, Settings
 from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions
-from specviz.decoder.live import LiveSource
+from specviz.decoder.source import LiveSource
 
 TALE = PREPARED_PROMPTS[0][1]
 

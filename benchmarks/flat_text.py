@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from specviz.core.events import Header, Round, Settings
 from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
-from specviz.decoder.baseline import bare_ms
-from specviz.decoder.live import LiveSource
+from specviz.decoder.measuring.assisted import bare_ms
+from specviz.decoder.source import LiveSource
 
 K = 4
 WITHIN = 50

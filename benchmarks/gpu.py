@@ -29,12 +29,12 @@ from benchmarks.random_pairs import NOISY, SHAPES, Made, make
 from specviz.core.events import Round, Settings
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.core.units import bytes_in_words
-from specviz.decoder.baseline import assisted, bare_ms, played
-from specviz.decoder.compiling import compile_models
-from specviz.decoder.devices import DTYPES
-from specviz.decoder.live import LiveSource, Pair
-from specviz.decoder.loading import quiet_libraries
-from specviz.decoder.models import CausalModel
+from specviz.decoder.loading.compiling import compile_models
+from specviz.decoder.loading.weights import quiet_libraries
+from specviz.decoder.measuring.assisted import assisted, bare_ms, played
+from specviz.decoder.models.causal_model import CausalModel
+from specviz.decoder.pairing.placement import DTYPES
+from specviz.decoder.source import LiveSource, Pair
 
 PROMPT = " ".join(f"w{i}" for i in range(100, 164))
 SYNC = "called a synchronizing CUDA operation"

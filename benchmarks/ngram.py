@@ -12,9 +12,9 @@ from transformers import AutoTokenizer
 
 from specviz import bundled
 from specviz.core.events import Settings
-from specviz.decoder.corpus import corpora_folder, open_corpus
 from specviz.decoder.drafters.ngram import NgramDrafter
-from specviz.decoder.uniforms import Uniforms
+from specviz.decoder.drafters.ngram_corpus import corpora_folder, open_corpus
+from specviz.decoder.tensors.randomness import Uniforms
 
 VOCAB = 4096
 K = 4

@@ -16,7 +16,7 @@ from specviz.bench.report import Sample, Spread, report, sample
 from specviz.core.events import Round, Settings
 from specviz.core.options import BUNDLED_TARGET, DrafterOptions, PairOptions, RunOptions
 from specviz.core.safe_text import clip, visible
-from specviz.decoder.bench import Bench, Measured
+from specviz.decoder.measuring.runner import Bench, Measured
 
 CODE = '''class Counter:
     """Counts words of a text."""

@@ -26,12 +26,12 @@ from transformers import (
 )
 
 from specviz.core.options import Role
-from specviz.decoder.files import Problem
-from specviz.decoder.models import CausalModel
-from specviz.decoder.pair import PairFacts
-from specviz.decoder.places import Place
-from specviz.decoder.reading import ModelFacts
-from specviz.decoder.vocabulary import Vocabulary, token_bytes
+from specviz.decoder.checkpoints.files import Problem
+from specviz.decoder.checkpoints.location import Place
+from specviz.decoder.models.causal_model import CausalModel
+from specviz.decoder.pairing.compatibility import PairFacts
+from specviz.decoder.pairing.model_info import ModelFacts
+from specviz.decoder.pairing.vocabulary import Vocabulary, token_bytes
 
 RANK = 64
 SPREAD = 3.0

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from specviz.core.events import Settings
-from specviz.decoder.baseline import assisted, bare_ms, played
-from specviz.decoder.live import LiveSource
+from specviz.decoder.measuring.assisted import assisted, bare_ms, played
+from specviz.decoder.source import LiveSource
 
 
 @dataclass

@@ -20,10 +20,10 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from specviz.core.events import Round, Settings
 from specviz.decoder.drafters.model import ModelDrafter
-from specviz.decoder.ending import Ending
-from specviz.decoder.models import CausalModel
-from specviz.decoder.speculative import Speculation
-from specviz.decoder.vocabulary import Vocabulary
+from specviz.decoder.models.causal_model import CausalModel
+from specviz.decoder.pairing.vocabulary import Vocabulary
+from specviz.decoder.rounds.loop import Speculation
+from specviz.decoder.rounds.stopping import Ending
 
 V = 151_936
 SHAPES: dict[str, dict[str, int]] = {

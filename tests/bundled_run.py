@@ -21,7 +21,7 @@ def settings_of(index: int) -> Settings:
 
 def record_bundled(path: Path) -> None:
     """Sample ``ROUNDS`` rounds live and record them to ``path``; the user ends the run there."""
-    from specviz.decoder.live import LiveSource  # imports torch
+    from specviz.decoder.source import LiveSource  # imports torch
 
     source = LiveSource(RunOptions(PairOptions(), settings_of(1), max_new_tokens=1000))
     source.open(lambda _event: None)

@@ -56,7 +56,7 @@ PLAIN = [name for name in modules("specviz") if name not in {*UI, *DECODER, *CLI
 
 def test_modules_are_found() -> None:
     assert {"specviz.ui.app"} <= set(UI)
-    assert {"specviz.decoder.live"} <= set(DECODER)
+    assert {"specviz.decoder.source"} <= set(DECODER)
     assert {
         "specviz.core.events",
         "specviz.stats.run_stats",

@@ -25,7 +25,7 @@ from specviz.render.console import colours, say, show
 
 if TYPE_CHECKING:
     from specviz.bench.report import Sample
-    from specviz.decoder.bench import Bench
+    from specviz.decoder.measuring.runner import Bench
 
 CONTENDER = re.compile(rf"({'|'.join(DRAFTERS)})|layers:([1-9]\d{{0,3}})")
 LIST = re.compile(r"\d{1,9}(\.\.\d{1,9})?(,\d{1,9}(\.\.\d{1,9})?)*")
@@ -165,7 +165,7 @@ def bench(
         refuse_unfair(options, [contender.drafter for contender in contenders])
     source = _opened(options, contenders)
     if baseline:
-        from specviz.decoder.baseline import refuse_unequal
+        from specviz.decoder.measuring.assisted import refuse_unequal
 
         refuse_unequal(source.pair)
     plan = Plan(len(options.prompts), ks, repeats, options.calibrate > 0, source.contenders)
@@ -224,7 +224,7 @@ def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
 
     places = locator(options.pair, tell).both()
     tell(Progress("import"))
-    from specviz.decoder.bench import Bench
+    from specviz.decoder.measuring.runner import Bench
 
     source = Bench(options, places, contenders)
     source.open(tell)

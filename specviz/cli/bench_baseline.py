@@ -13,7 +13,7 @@ from specviz.core.options import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
 from specviz.core.units import bytes_in_words
 
 if TYPE_CHECKING:
-    from specviz.decoder.bench import Bench
+    from specviz.decoder.measuring.runner import Bench
 
 ENGINES = ("hf",)
 TITLES = ("", "specviz\ntokens/s", "assisted\ntokens/s", "\nratio", "round\nms", "forwards\nms", "share\noutside")
@@ -41,7 +41,7 @@ def measure_baseline(
     source: "Bench", options: RunOptions, plan: Sequence[Duel], fought: list[Fought], step: Callable[[], None]
 ) -> None:
     """Run every duel of the plan into ``fought``; the first once before, so that no first use of anything is timed."""
-    from specviz.decoder.baseline import fight
+    from specviz.decoder.measuring.assisted import fight
 
     def fought_out(duel: Duel) -> Fought:
         seed = (options.seed + duel.repeat) % (MAX_SEED + 1)

@@ -15,8 +15,8 @@ from specviz.core.safe_text import safe_terminal_text
 from specviz.render.console import colours, plain_words, show, speaks_unicode
 
 if TYPE_CHECKING:
-    from specviz.decoder.findings import Finding
-    from specviz.decoder.places import Place
+    from specviz.decoder.checkpoints.location import Place
+    from specviz.decoder.pairing.finding import Finding
 
 STYLES = {"pass": "green", "note": "yellow", "refuse": "bold red"}
 
@@ -58,12 +58,12 @@ def find(options: RunOptions) -> "list[Finding]":
             places[role] = models.find(role)
         except SpecvizError as error:
             lost[role] = error
-    from specviz.decoder.findings import refusal
+    from specviz.decoder.pairing.finding import refusal
 
     findings = [refusal("files", role, error) for role, error in lost.items()]
     if places:
-        from specviz.decoder.checking import look_over
-        from specviz.decoder.loading import quiet_libraries
+        from specviz.decoder.check import look_over
+        from specviz.decoder.loading.weights import quiet_libraries
 
         quiet_libraries()
         findings += look_over(options, places)

@@ -10,7 +10,7 @@ from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.core.source import Emit, Source
 
 if TYPE_CHECKING:
-    from specviz.decoder.hub import Locator
+    from specviz.decoder.checkpoints.hub import Locator
 
 
 COLLECT = (50_000, 20, 50)
@@ -22,7 +22,7 @@ def locator(pair: PairOptions, emit: Emit) -> "Locator":
     """What finds the models of ``pair``, without torch: a wrong name is told at once."""
     if pair.offline:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's client when it is first imported
-    from specviz.decoder.hub import Locator
+    from specviz.decoder.checkpoints.hub import Locator
 
     return Locator(pair, emit)
 
@@ -38,7 +38,7 @@ class DeferredSource:
         gc.set_threshold(*COLLECT)
         places = locator(self._options.pair, emit).both()
         emit(Progress("import"))
-        from specviz.decoder.live import LiveSource
+        from specviz.decoder.source import LiveSource
 
         self._source = LiveSource(self._options, places)
         self._source.open(emit)

@@ -8,7 +8,7 @@ import torch
 
 from benchmarks import gpu
 from benchmarks.random_pairs import NOISY, SHAPES, Made, make
-from specviz.decoder.sampling import process
+from specviz.decoder.tensors.sampling import process
 
 CPU = torch.device("cpu")
 

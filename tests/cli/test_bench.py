@@ -23,7 +23,7 @@ from specviz.cli.bench_table import factor_rows, heading, measured_rows, speedup
 from specviz.cli.parameters import RUN_OPTIONS
 from specviz.core.events import Settings
 from specviz.core.options import PairOptions, RunOptions
-from specviz.decoder.bench import Bench, Measured
+from specviz.decoder.measuring.runner import Bench, Measured
 from tests.bench.test_report import PLAN, one_repeat
 from tests.decoder.models import Shelf, text_of, words
 

@@ -10,7 +10,7 @@ from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions
 from specviz.ui.shared.app_options import AppOptions
 from tests.cli.test_run import run_json
 from tests.decoder.models import Shelf, everywhere, text_of
-from tests.decoder.running import greedy
+from tests.decoder.run_helpers import greedy
 
 PROMPT = [3, 5, 8, 3, 5]
 

@@ -20,7 +20,7 @@ from specviz.cli.run import Loading
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Progress, Settings
 from specviz.core.options import PairOptions, RunOptions
-from specviz.decoder.live import LiveSource
+from specviz.decoder.source import LiveSource
 from tests.cli.conftest import Specviz
 from tests.decoder.fake_hub import FakeHub, Model, standing_in, taken_for_the_real_one
 from tests.decoder.models import Shelf

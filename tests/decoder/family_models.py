@@ -8,8 +8,8 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from specviz.decoder import families
-from specviz.decoder.families import WayBack
+from specviz.decoder.models.cache_support import WayBack
+from specviz.decoder.models.causal_model import cache_support
 
 VOCAB = 48
 WINDOW = 8
@@ -44,7 +44,7 @@ class Family:
 
     config: str
     shape: dict[str, Any]
-    way: WayBack = families.CROP
+    way: WayBack = cache_support.CROP
     kernels: tuple[str, ...] = ("eager", "sdpa")
 
 
@@ -82,7 +82,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "LFM2": Family("Lfm2Config", {**BLOCK, "layer_types": ["conv", "full_attention"], "block_multiple_of": 8}),
     "Mamba": Family(
-        "MambaConfig", {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 8}, families.STEP, ("eager",)
+        "MambaConfig", {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 8}, cache_support.STEP, ("eager",)
     ),
     "Mamba 2": Family(
         "Mamba2Config",
@@ -95,7 +95,7 @@ FAMILIES: dict[str, Family] = {
             "n_groups": 1,
             "chunk_size": 8,
         },
-        families.COPY,
+        cache_support.COPY,
         ("eager",),
     ),
     "Jamba": Family(
@@ -111,11 +111,11 @@ FAMILIES: dict[str, Family] = {
             "mamba_d_state": 8,
             "mamba_dt_rank": 4,
         },
-        families.STEP,
+        cache_support.STEP,
     ),
-    "Bamba": Family("BambaConfig", {**BLOCK, **MAMBA2, "attn_layer_indices": [1]}, families.COPY),
+    "Bamba": Family("BambaConfig", {**BLOCK, **MAMBA2, "attn_layer_indices": [1]}, cache_support.COPY),
     "Falcon-H1": Family(
-        "FalconH1Config", {**BLOCK, **MAMBA2, "mamba_d_ssm": 32, "head_dim": 8}, families.COPY, ("sdpa",)
+        "FalconH1Config", {**BLOCK, **MAMBA2, "mamba_d_ssm": 32, "head_dim": 8}, cache_support.COPY, ("sdpa",)
     ),
     "Granite 4": Family(
         "GraniteMoeHybridConfig",
@@ -127,7 +127,7 @@ FAMILIES: dict[str, Family] = {
             "num_experts_per_tok": 1,
             "shared_intermediate_size": 16,
         },
-        families.COPY,
+        cache_support.COPY,
         ("sdpa",),
     ),
     "Qwen3-Next": Family(
@@ -141,25 +141,28 @@ FAMILIES: dict[str, Family] = {
             "moe_intermediate_size": 16,
             "shared_expert_intermediate_size": 16,
         },
-        families.COPY,
+        cache_support.COPY,
         ("sdpa",),
     ),
-    "Qwen3.5": Family("Qwen3_5TextConfig", {**BLOCK, **DELTA, "head_dim": 8}, families.COPY, ("sdpa",)),
-    "OLMo Hybrid": Family("OlmoHybridConfig", {**BLOCK, **DELTA}, families.COPY, ("sdpa",)),
+    "Qwen3.5": Family("Qwen3_5TextConfig", {**BLOCK, **DELTA, "head_dim": 8}, cache_support.COPY, ("sdpa",)),
+    "OLMo Hybrid": Family("OlmoHybridConfig", {**BLOCK, **DELTA}, cache_support.COPY, ("sdpa",)),
     "RecurrentGemma": Family(
         "RecurrentGemmaConfig",
         {**BLOCK, "attention_window_size": WINDOW, "lru_width": 16, "head_dim": 8, "num_hidden_layers": 3},
-        families.REREAD,
+        cache_support.REREAD,
         ("sdpa",),
     ),
     "RWKV": Family(
         "RwkvConfig",
         {"hidden_size": 16, "attention_hidden_size": 16, "num_hidden_layers": 2, "context_length": 64},
-        families.REREAD,
+        cache_support.REREAD,
         ("eager",),
     ),
     "GPT": Family(
-        "OpenAIGPTConfig", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}, families.REREAD, ("eager",)
+        "OpenAIGPTConfig",
+        {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64},
+        cache_support.REREAD,
+        ("eager",),
     ),
 }
 

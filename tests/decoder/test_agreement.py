@@ -12,7 +12,7 @@ import pytest
 
 from specviz.core.events import Round, Settings
 from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
-from specviz.decoder.live import LiveSource
+from specviz.decoder.source import LiveSource
 
 OPENINGS = ("", "It was late. ", "Then he said: ", "One day ", "In the end ")
 """Before a prepared prompt: many short texts are quicker than few long ones."""

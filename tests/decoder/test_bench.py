@@ -9,10 +9,10 @@ from specviz.bench.plan import CALIBRATION, DRAFT, TARGET, Configuration, Conten
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, Round, Settings
 from specviz.core.options import DrafterOptions, PairOptions, RunOptions, RunRequest
-from specviz.decoder import readiness
-from specviz.decoder.bench import Bench, Measured
+from specviz.decoder.measuring.runner import Bench, Measured
+from specviz.decoder.rounds import warm_up
 from tests.decoder.models import Shelf, text_of
-from tests.decoder.running import check_round, opened, play, setting
+from tests.decoder.run_helpers import check_round, opened, play, setting
 
 FOUR = Configuration("speculative", 4)
 PROMPTS = (("one", text_of([1, 2, 3])), ("two", text_of([9, 8])))
@@ -85,7 +85,7 @@ def test_a_calibration_times_both_models_and_runs_nothing(pair: tuple[str, str])
 def test_a_run_that_is_timed_as_a_whole_times_no_steps_in_between(
     pair: tuple[str, str], long: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readiness, "LONG_STEPS", 0 if long else 2**30)
+    monkeypatch.setattr(warm_up, "LONG_STEPS", 0 if long else 2**30)
     source = bench(*pair, calibrate=2)
     request = RunRequest(text_of([1, 2]), 0, Settings())
     kinds = {type(event) for event in source.run(request, Settings, lambda: False)}

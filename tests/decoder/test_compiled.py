@@ -14,14 +14,14 @@ from torch._inductor import config as inductor_config
 from torch._inductor import cpp_builder
 
 from specviz.core.events import Progress, Settings
-from specviz.decoder import compiled, compiling, static_cache
-from specviz.decoder.baseline import bare_ms, played
-from specviz.decoder.compiled import fingerprint, settings
-from specviz.decoder.compiling import compile_models, what_is_missing, why_not
-from specviz.decoder.models import CausalModel
+from specviz.decoder.loading.compiling import compile_models, what_is_missing, why_not
+from specviz.decoder.loading.weights import compiling
+from specviz.decoder.measuring.assisted import bare_ms, played
+from specviz.decoder.models.causal_model import CausalModel, compiled_forward, static_cache
+from specviz.decoder.models.compiled_forward import fingerprint, settings
 from tests.decoder.family_models import FAMILIES, VOCAB, random_of
 from tests.decoder.models import Shelf, random, text_of
-from tests.decoder.running import Opened, fresh_scores, opened, play, setting
+from tests.decoder.run_helpers import Opened, fresh_scores, opened, play, setting
 
 LONG = [i % 50 for i in range(70)]
 PROMPTS = [text_of(ids) for ids in ([7], [3, 5, 8], LONG)]
@@ -59,7 +59,7 @@ def both(shelf: Shelf) -> Both:
     compiler is taken to know the processor's instructions: finding out builds a library for each kind of them."""
     folder = shelf.random(1, spread=0.3)
     with pytest.MonkeyPatch.context() as patch, inductor_config.patch({"cpp.vec_isa_ok": True}):
-        patch.setattr(compiled, "PACKED_BELOW", 0)
+        patch.setattr(compiled_forward, "PACKED_BELOW", 0)
         fast = opened(folder, compile=True, max_new_tokens=24)
     assert all(model.compiled for model in fast.pair.models), fast.notices
     return Both(fast, opened(folder, max_new_tokens=24))
@@ -203,7 +203,7 @@ def test_what_a_compiler_raises_is_told_in_a_line(shelf: Shelf, monkeypatch: pyt
 
         return forward
 
-    monkeypatch.setattr(compiled, "_compiled", fails)
+    monkeypatch.setattr(compiled_forward, "_compiled", fails)
     pair = opened(shelf.random(1, spread=0.3), compile=True, max_new_tokens=8)
     said = [notice.message for notice in pair.notices if "compile" in notice.message]
     assert [line.split(" is not compiled: ")[1] for line in said] == [
@@ -219,7 +219,7 @@ def test_a_graph_that_says_something_else_is_not_used(shelf: Shelf, monkeypatch:
 
         return forward
 
-    monkeypatch.setattr(compiled, "_compiled", wrong)
+    monkeypatch.setattr(compiled_forward, "_compiled", wrong)
     pair = opened(shelf.random(1, spread=0.3), alone=True, compile=True, max_new_tokens=8)
     assert "its compiled probabilities differ from its own by" in pair.notices[-1].message
     assert pair.pair.target.compiled is None

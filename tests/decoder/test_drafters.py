@@ -9,14 +9,14 @@ import torch
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round, Settings
 from specviz.core.options import DRAFTERS, RULES, RunRequest
-from specviz.decoder.ending import Ending
-from specviz.decoder.sampling import process
-from specviz.decoder.speculative import Speculation
+from specviz.decoder.rounds.loop import Speculation
+from specviz.decoder.rounds.stopping import Ending
+from specviz.decoder.tensors.sampling import process
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, noisy, save_model, text_of
-from tests.decoder.repeating import p_value
-from tests.decoder.running import Opened, fresh_scores, greedy, opened, play, setting
-from tests.decoder.test_caches import assert_exact, cached
+from tests.decoder.one_round_sampler import p_value
+from tests.decoder.run_helpers import Opened, fresh_scores, greedy, opened, play, setting
+from tests.decoder.test_rollback import assert_exact, cached
 
 FOLDERS = ("gpt2", "llama", "GPT-NeoX")
 PROMPT = [3, 5, 8, 3, 5]

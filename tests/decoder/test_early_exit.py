@@ -8,13 +8,13 @@ import torch
 
 from specviz.core.errors import SpecvizError
 from specviz.core.options import DrafterOptions, PairOptions
-from specviz.decoder import caches
-from specviz.decoder.exits import plan_exit
-from specviz.decoder.layers import stack_of
-from specviz.decoder.pair import read_pair
+from specviz.decoder.models.causal_model import rollback
+from specviz.decoder.models.layer_stack import stack_of
+from specviz.decoder.pairing.compatibility import read_pair
+from specviz.decoder.pairing.early_exit_plan import plan_exit
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, save_model
-from tests.decoder.running import Feeds, Opened, opened, play, setting
+from tests.decoder.run_helpers import Feeds, Opened, opened, play, setting
 from tests.decoder.test_families import assert_drafts_are_own, is_greedy, prompt_of, prompts_are_ids  # noqa: F401
 
 N = 24
@@ -46,7 +46,7 @@ def test_every_family_whose_layers_are_a_list(shelf: Shelf, name: str) -> None:
 
 
 def test_the_test_sees_a_past_that_is_not_put_back(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caches, "put_back", lambda cache, state: None)
+    monkeypatch.setattr(rollback, "put_back", lambda cache, state: None)
     source = alone(shelf, "Llama", 1)
     try:
         ids = play(source, " ".join(map(str, prompt_of(12))), setting(4, 0.0, **LAYERS)).ids
@@ -137,8 +137,8 @@ def test_a_model_of_one_layer_has_no_exit(shelf: Shelf) -> None:
 
 
 def test_layers_that_are_not_one_list_are_refused_by_name(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specviz.decoder.exits.stack_of", lambda model, config: None)
-    monkeypatch.setattr("specviz.decoder.models.stack_of", lambda model, config: None)
+    monkeypatch.setattr("specviz.decoder.pairing.early_exit_plan.stack_of", lambda model, config: None)
+    monkeypatch.setattr("specviz.decoder.models.causal_model.stack_of", lambda model, config: None)
     folder = shelf.random(6, layers=4, width=32, spread=0.2)
     for said in refused(shelf, folder, None):
         assert said.startswith(f"--drafter layers cannot be used with --target {folder} (gpt2): its layers are not one")

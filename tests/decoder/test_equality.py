@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from specviz.decoder.deciding import decide_equality
-from specviz.decoder.uniforms import Uniforms
+from specviz.decoder.tensors.accept import decide_equality
+from specviz.decoder.tensors.randomness import Uniforms
 from specviz.maths import rules
 from specviz.trace.jsonl import dump, load_line
 from tests.decoder.models import Shelf, everywhere
-from tests.decoder.repeating import Known, agreement_z, first_p_value, p_value, repeated
-from tests.decoder.running import opened, play, setting
+from tests.decoder.one_round_sampler import Known, agreement_z, first_p_value, p_value, repeated
+from tests.decoder.run_helpers import opened, play, setting
 from tests.decoder.test_lossless import SETTINGS, tiny
 from tests.decoder.test_rule import P, Q, decided, random_case
 

@@ -17,13 +17,14 @@ from transformers import PreTrainedModel
 
 from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
-from specviz.decoder import caches, live, models
-from specviz.decoder.families import REREAD, way_back, why_refused
-from specviz.decoder.pair import read_pair, refuse_unless_forced
-from specviz.decoder.prompts import Read
+from specviz.decoder import source as live
+from specviz.decoder.models.cache_support import REREAD, way_back, why_refused
+from specviz.decoder.models.causal_model import causal_model, rollback
+from specviz.decoder.pairing.compatibility import read_pair, refuse_unless_forced
+from specviz.decoder.pairing.prompt import Read
 from tests.decoder.family_models import FAMILIES, VOCAB, WINDOW, Family, random_of
 from tests.decoder.models import Shelf, noisy, save_model, save_tokenizer, words
-from tests.decoder.running import Feeds, Opened, Played, opened, play, setting
+from tests.decoder.run_helpers import Feeds, Opened, Played, opened, play, setting
 
 N = 24
 PROMPTS = {1: 1, 2: 5, 3: WINDOW - 2, 4: WINDOW - 1, 5: WINDOW, 6: 12}
@@ -186,9 +187,9 @@ def test_the_test_sees_what_a_wrong_way_back_leaves(
     shelf: Shelf, name: str, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if broken == "put_back":
-        monkeypatch.setattr(caches, "put_back", lambda cache, state: None)
+        monkeypatch.setattr(rollback, "put_back", lambda cache, state: None)
     elif broken == "steps":
-        monkeypatch.setattr(caches.Stepped, "feed", caches.Copied.feed)
+        monkeypatch.setattr(rollback.Stepped, "feed", rollback.Copied.feed)
     else:
         monkeypatch.setattr(transformers.DynamicCache, "activate_past_recording", lambda self: None)
     source = pair_of(shelf, name)
@@ -228,7 +229,7 @@ def test_what_cannot_be_exact_is_refused_from_the_config(shelf: Shelf, kind: str
 
 
 def test_a_slow_path_that_only_the_loaded_model_shows_is_told(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "way_back", lambda config, model_class: REREAD)
+    monkeypatch.setattr(causal_model, "way_back", lambda config, model_class: REREAD)
     source = pair_of(shelf, "GPT-2")
     told = [notice.message for notice in source.notices if "slow path" in notice.message]
     assert [message.split()[2] for message in told] == ["--draft", "--target"]

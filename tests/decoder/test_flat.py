@@ -9,7 +9,7 @@ import torch
 from specviz.core.events import Round
 from specviz.core.options import RunRequest
 from tests.decoder.models import Shelf, text_of
-from tests.decoder.running import opened, setting
+from tests.decoder.run_helpers import opened, setting
 
 
 class Calls:

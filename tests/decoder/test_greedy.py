@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.decoder.models import Shelf, text_of
-from tests.decoder.running import greedy, opened, play, setting
+from tests.decoder.run_helpers import greedy, opened, play, setting
 
 PROMPTS = ([3], [3, 5], [3, 5, 8, 1, 0, 2, 7])
 PAIRS: dict[str, tuple[dict[str, Any], float]] = {

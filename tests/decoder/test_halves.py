@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import torch
 
+from tests.decoder.divergence import TIE_STEPS, Parting, parting
 from tests.decoder.models import IMPOSSIBLE, Shelf, text_of
-from tests.decoder.parting import TIE_STEPS, Parting, parting
-from tests.decoder.running import Opened, loaded, opened, play, setting
+from tests.decoder.run_helpers import Opened, loaded, opened, play, setting
 
 PROMPT = [3, 5]
 N = 200

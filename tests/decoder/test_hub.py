@@ -16,11 +16,11 @@ from huggingface_hub import constants
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Event, Notice, Progress, Settings
 from specviz.core.options import PairOptions, RunOptions
-from specviz.decoder import hub as hub_module
-from specviz.decoder import transfer
-from specviz.decoder.hub import Locator, Places, fetch
-from specviz.decoder.live import LiveSource
-from specviz.decoder.pair import read_pair
+from specviz.decoder.checkpoints import download
+from specviz.decoder.checkpoints import hub as hub_module
+from specviz.decoder.checkpoints.hub import Locator, Places, fetch
+from specviz.decoder.pairing.compatibility import read_pair
+from specviz.decoder.source import LiveSource
 from tests.decoder.fake_hub import COMMIT, FakeHub, Model, standing_in
 from tests.decoder.models import Shelf
 
@@ -294,7 +294,7 @@ def test_a_file_that_another_program_is_bringing(pair: FakeHub, monkeypatch: pyt
     place = locate(options()).target
     assert place.repository
     blob = place.folder.parent.parent / "blobs" / place.repository.blobs["model.safetensors"]
-    with transfer._only_one(blob), pytest.raises(SpecvizError) as caught:
+    with download._only_one(blob), pytest.raises(SpecvizError) as caught:
         fetch(place, ["model.safetensors"], "target", lambda _: None)
     assert str(caught.value) == (
         "--target org/target is being downloaded by another program at the moment. Wait for it, then start again."
@@ -316,7 +316,7 @@ def test_a_full_disk(pair: FakeHub, cache: Path, monkeypatch: pytest.MonkeyPatch
         yield b"x" * 100, 0
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(transfer, "_pieces", full)
+    monkeypatch.setattr(download, "_pieces", full)
     assert refused() == (
         f"--draft org/draft: the disk of the cache ({cache}) is full. Free some, or set HF_HOME to a folder elsewhere."
     )

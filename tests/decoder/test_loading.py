@@ -10,9 +10,9 @@ from safetensors.torch import load_file, save_file
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Progress
 from specviz.core.options import PairOptions
-from specviz.decoder.devices import choose_device
+from specviz.decoder.pairing.placement import choose_device
 from tests.decoder.models import Shelf, everywhere, random, save_model, scripted
-from tests.decoder.running import greedy, opened, play, setting
+from tests.decoder.run_helpers import greedy, opened, play, setting
 
 
 def test_progress_is_told_by_stage(shelf: Shelf) -> None:

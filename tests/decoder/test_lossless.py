@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from specviz.core.events import Settings
-from specviz.decoder import deciding
+from specviz.decoder.tensors import accept
 from tests.decoder.models import Shelf
-from tests.decoder.repeating import Behind, agreement_z, first_p_value, p_values, repeated
-from tests.decoder.running import opened, setting
+from tests.decoder.one_round_sampler import Behind, agreement_z, first_p_value, p_values, repeated
+from tests.decoder.run_helpers import opened, setting
 
 N = 20_000
 K = 2
@@ -63,17 +63,17 @@ def test_the_test_sees_a_raw_q_that_was_never_sampled(shelf: Shelf) -> None:
 
 
 def test_the_test_sees_a_residual_that_is_p(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deciding, "residual", lambda p, q: (p.double(), torch.ones(1), torch.tensor([False])))
+    monkeypatch.setattr(accept, "residual", lambda p, q: (p.double(), torch.ones(1), torch.tensor([False])))
     place = tiny(shelf, SETTINGS["temperature 1"])
     assert first_p_value(place, repeated(place, K, range(4_000))) < 1e-6
 
 
 def test_the_test_sees_a_uniform_used_twice(shelf: Shelf) -> None:
-    def decide(p: Any, q: Any, drafted: Any, slots: torch.Tensor) -> deciding.Decision:
-        kept = int(deciding.decide_exact(p, q, drafted, slots).n_accepted)
+    def decide(p: Any, q: Any, drafted: Any, slots: torch.Tensor) -> accept.Decision:
+        kept = int(accept.decide_exact(p, q, drafted, slots).n_accepted)
         again = slots.clone()
         again[0] = slots[2 * (kept + 1)] if kept < len(drafted) else slots[0]
-        return deciding.decide_exact(p, q, drafted, again)
+        return accept.decide_exact(p, q, drafted, again)
 
     place = tiny(shelf, SETTINGS["temperature 1"])
     assert first_p_value(place, repeated(place, K, range(4_000), decide)) < 1e-6

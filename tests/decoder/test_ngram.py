@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from specviz.core.events import Round
 from specviz.core.options import DrafterOptions
-from specviz.decoder.deciding import decide_equality, decide_exact
 from specviz.decoder.drafters.ngram import NgramDrafter, TextSoFar
-from specviz.decoder.uniforms import Uniforms
+from specviz.decoder.tensors.accept import decide_equality, decide_exact
+from specviz.decoder.tensors.randomness import Uniforms
 from tests.decoder.models import Shelf, everywhere, one_hot, text_of
-from tests.decoder.repeating import Known, first_p_value, repeated
-from tests.decoder.running import Opened, Played, greedy, opened, play, setting
+from tests.decoder.one_round_sampler import Known, first_p_value, repeated
+from tests.decoder.run_helpers import Opened, Played, greedy, opened, play, setting
 
 NGRAM = {"drafter": "ngram"}
 

@@ -11,11 +11,11 @@ import pytest
 
 import specviz
 from tests.decoder.models import Shelf
-from tests.decoder.running import opened, play, setting
+from tests.decoder.run_helpers import opened, play, setting
 
 RUN = """
 import json, sys
-from tests.decoder.running import opened, play, setting
+from tests.decoder.run_helpers import opened, play, setting
 run = play(opened(*sys.argv[1:3]), "w3 w5", setting(4), seed=7)
 json.dump(run.decisions(), open(sys.argv[3], "w"), default=bytes.hex)
 """

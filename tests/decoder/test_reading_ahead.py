@@ -13,16 +13,17 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import Event, Progress, Settings
 from specviz.core.options import PairOptions, RunOptions
 from specviz.core.source import Emit
-from specviz.decoder import live, loading
-from specviz.decoder.beside import Beside, Dropped
-from specviz.decoder.devices import Placement
-from specviz.decoder.hub import Locator
-from specviz.decoder.loading import load_weights
-from specviz.decoder.memory import peak
-from specviz.decoder.pair import read_pair, with_tokenizers
-from specviz.decoder.reading import ModelFiles, read_files
+from specviz.decoder import source as live
+from specviz.decoder.checkpoints.hub import Locator
+from specviz.decoder.loading.background import Beside, Dropped
+from specviz.decoder.loading.weights import load_weights
+from specviz.decoder.loading.weights import weights as loading
+from specviz.decoder.measuring.peak_memory import peak
+from specviz.decoder.pairing.compatibility import read_pair, with_tokenizers
+from specviz.decoder.pairing.model_info import ModelFiles, read_files
+from specviz.decoder.pairing.placement import Placement
 from tests.decoder.models import Shelf, random, save_model, save_tokenizer, words
-from tests.decoder.running import opened, play, setting
+from tests.decoder.run_helpers import opened, play, setting
 
 PATIENCE_S = 20.0
 CPU = torch.device("cpu")

@@ -10,16 +10,16 @@ import pytest
 import torch
 
 from specviz.core.events import Settings
-from specviz.decoder import deciding
-from specviz.decoder.deciding import Decide, Decision, decide_exact, residual
-from specviz.decoder.drafters import model
-from specviz.decoder.sampling import HEAD, inverse_cdf, process, shifted
-from specviz.decoder.uniforms import Uniforms
+from specviz.decoder.drafters.protocol import model
+from specviz.decoder.tensors import accept
+from specviz.decoder.tensors.accept import Decide, Decision, decide_exact, residual
+from specviz.decoder.tensors.randomness import Uniforms
+from specviz.decoder.tensors.sampling import HEAD, inverse_cdf, process, shifted
 from specviz.maths import rules
 from specviz.maths.formulas import expected_tokens
 from tests.decoder.models import Shelf, everywhere, one_hot
-from tests.decoder.repeating import Behind, Known, first_p_value, p_value, repeated
-from tests.decoder.running import Played, greedy, opened, play, setting
+from tests.decoder.one_round_sampler import Behind, Known, first_p_value, p_value, repeated
+from tests.decoder.run_helpers import Played, greedy, opened, play, setting
 
 P, Q = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
 
@@ -250,7 +250,7 @@ def test_c24_tokens_behind_a_bonus_are_drafted_as_well_as_any(shelf: Shelf) -> N
 
 def draw_wrongly(monkeypatch: pytest.MonkeyPatch, u: float, wrong: int) -> None:
     """Let the uniform ``u`` draw the id ``wrong``."""
-    for module in (model, deciding):
+    for module in (model, accept):
         real = vars(module)["inverse_cdf"]
 
         def drawn(weights: torch.Tensor, by: torch.Tensor, real: Any = real) -> torch.Tensor:

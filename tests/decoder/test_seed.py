@@ -11,13 +11,13 @@ from scipy.stats import kstest
 
 from specviz.core.events import Calibration, End, Event, Round, Settings, Timing
 from specviz.core.options import PairOptions, RunOptions, RunRequest
-from specviz.decoder import readiness
-from specviz.decoder.live import LiveSource
-from specviz.decoder.speculative import Speculation
-from specviz.decoder.uniforms import Uniforms
+from specviz.decoder.rounds import warm_up
+from specviz.decoder.rounds.loop import Speculation
+from specviz.decoder.source import LiveSource
+from specviz.decoder.tensors.randomness import Uniforms
 from specviz.session.worker import Session
 from tests.decoder.models import Shelf
-from tests.decoder.running import Played, opened, play, setting
+from tests.decoder.run_helpers import Played, opened, play, setting
 
 PROMPT = "w3 w5"
 SETTINGS = setting(4)
@@ -88,8 +88,8 @@ def test_a_rehearsal_leaves_no_trace(shelf: Shelf) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Speculation, "rehearse", counted)
-        patch.setattr(readiness, "RESTED", -1.0)
-        patch.setattr(readiness, "WAKING", 0.03)
+        patch.setattr(warm_up, "RESTED", -1.0)
+        patch.setattr(warm_up, "WAKING", 0.03)
         again = play(pair, PROMPT, SETTINGS, seed=7)
     assert rehearsed
     assert [replace(r, timing=NO_TIMES) for r in again.rounds] == [replace(r, timing=NO_TIMES) for r in run.rounds]

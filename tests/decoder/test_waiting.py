@@ -12,12 +12,12 @@ from torch.overrides import TorchFunctionMode
 
 from specviz.core.events import Drafted, Emitted, Round, Settings
 from specviz.core.options import DRAFTERS, RULES, RunRequest
-from specviz.decoder.deciding import RULES as DECIDE
-from specviz.decoder.fetching import fetch
+from specviz.decoder.tensors.accept import RULES as DECIDE
+from specviz.decoder.tensors.to_host import fetch
 from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import dump, load_line
 from tests.decoder.models import Shelf, everywhere, text_of
-from tests.decoder.running import Opened, Played, opened, play, setting
+from tests.decoder.run_helpers import Opened, Played, opened, play, setting
 
 WAITS = {
     Tensor.tolist,

@@ -12,7 +12,7 @@ from specviz.breakpoints.watch import parse_breakpoint
 from specviz.core.events import Event, Header, Round, Settings, Timing
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.core.source import Emit, Source
-from specviz.decoder.live import LiveSource
+from specviz.decoder.source import LiveSource
 from specviz.render.phases import phases
 from specviz.session.recorder import Recorder
 from specviz.trace.jsonl import read

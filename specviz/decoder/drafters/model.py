@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from specviz.core.events import Settings
-from specviz.decoder.clock import median_ms
-from specviz.decoder.drafters import Proposal
-from specviz.decoder.models import CausalModel
-from specviz.decoder.sampling import home, inverse_cdf, process, processed, upload
-from specviz.decoder.uniforms import Uniforms
+from specviz.decoder.drafters.protocol import Proposal
+from specviz.decoder.models.causal_model import CausalModel
+from specviz.decoder.tensors.randomness import Uniforms
+from specviz.decoder.tensors.sampling import home, inverse_cdf, process, processed, upload
+from specviz.decoder.tensors.timing import median_ms
 
 
 class ModelDrafter:

@@ -6,10 +6,10 @@ from typing import Protocol
 import torch
 
 from specviz.core.events import Settings
-from specviz.decoder.drafters import Proposal
-from specviz.decoder.models import UNLIMITED
-from specviz.decoder.sampling import home, upload
-from specviz.decoder.uniforms import Uniforms
+from specviz.decoder.drafters.protocol import Proposal
+from specviz.decoder.models.causal_model import UNLIMITED
+from specviz.decoder.tensors.randomness import Uniforms
+from specviz.decoder.tensors.sampling import home, upload
 
 
 class Book(Protocol):

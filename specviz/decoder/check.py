@@ -1,0 +1,157 @@
+"""What `specviz check` says of the models beside what they are to each other: files, code, layers, template, prompt."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from specviz.core.errors import SpecvizError
+from specviz.core.options import DrafterOptions, PairOptions, Role, RunOptions
+from specviz.core.units import bytes_in_words
+from specviz.decoder.checkpoints.files import Problem, Weights
+from specviz.decoder.checkpoints.location import Place
+from specviz.decoder.loading.compiling import what_is_missing, why_not_of
+from specviz.decoder.models.cache_support import why_refused
+from specviz.decoder.pairing.compatibility import judge
+from specviz.decoder.pairing.early_exit_plan import Exit, plan_exit
+from specviz.decoder.pairing.finding import Finding, refusal
+from specviz.decoder.pairing.model_info import ModelFacts, read_files, read_model
+from specviz.decoder.pairing.placement import Placement, placements, quantisation
+from specviz.decoder.pairing.prompt import has_template, no_template, read_prompt
+
+
+def look_over(options: RunOptions, places: Mapping[Role, Place]) -> list[Finding]:
+    """Every line about the models at ``places``; what takes all of them only where all can be read."""
+    models: dict[Role, ModelFacts] = {}
+    findings: list[Finding] = []
+    for role, place in places.items():
+        try:
+            models[role] = read_model(read_files(place, options.pair))
+        except SpecvizError as error:
+            findings.append(refusal("model", role, error))
+    findings += _files(places, models, options.pair)
+    findings += _code(models)
+    draft, target = models.get("draft"), models.get("target")
+    if target and len(models) == len(options.pair.roles):
+        findings += judge(draft, target).findings
+        findings += _placement(draft, target, options.pair)
+    if target:
+        findings += _layers(target, options.drafting, wanted=options.settings.drafter == "layers")
+        findings += _template(target, options)
+    return findings
+
+
+def _files(places: Mapping[Role, Place], models: Mapping[Role, ModelFacts], asked: PairOptions) -> Iterator[Finding]:
+    cells = {role: _where(place, models.get(role)) for role, place in places.items()}
+    coming = [text for role, model in models.items() if (text := _to_come(model))]
+    shown = cells.get("draft", ""), cells.get("target", "")
+    if coming or len(places) == len(asked.roles):
+        yield Finding("files", "note" if coming else "pass", "; ".join(coming) or "nothing is to be downloaded", shown)
+
+
+def _where(place: Place, model: ModelFacts | None) -> str:
+    if place.closed:
+        return "cache"
+    if place.repository is None:
+        return "this machine"
+    lacking = place.lacking(model.weights.files) if model and isinstance(model.stored, Weights) else {}
+    return f"hub, {bytes_in_words(sum(lacking.values()))} to come" if lacking else "hub, all in the cache"
+
+
+def _to_come(model: ModelFacts) -> str | None:
+    lacking = model.source.lacking(model.weights.files) if isinstance(model.stored, Weights) else {}
+    if not lacking:
+        return None
+    files = "1 file" if len(lacking) == 1 else f"{len(lacking)} files"
+    return f"a run downloads {files} of the {model.role} {model.name}, {bytes_in_words(sum(lacking.values()))}"
+
+
+def _code(models: Mapping[Role, ModelFacts]) -> Iterator[Finding]:
+    if not models:
+        return
+    own = {role: ", ".join(sorted({at.split(".")[0] + ".py" for at in m.code.values()})) for role, m in models.items()}
+    run = [role for role, model in models.items() if model.code and model.trusted]
+    cells = own.get("draft") or _none("draft", models), own.get("target") or _none("target", models)
+    if run:
+        yield Finding("own code", "note", f"Python of the {' and the '.join(run)} is run: --trust-remote-code", cells)
+    else:
+        yield Finding("own code", "pass", "none is run", cells)
+
+
+def _none(role: Role, models: Mapping[Role, ModelFacts]) -> str:
+    return "none" if role in models else ""
+
+
+def _placement(draft: ModelFacts | None, target: ModelFacts, asked: PairOptions) -> Iterator[Finding]:
+    if any(model and isinstance(model.stored, Problem) for model in (draft, target)):
+        return
+    try:
+        places = placements(asked, draft, target)
+    except SpecvizError as error:
+        yield Finding("device", "refuse", str(error), ("", ""))
+        return
+    rows = list(zip((draft, target), places, strict=True))
+    at_draft, at_target = (_device(at) for _, at in rows)
+    yield Finding("device", "pass", "where they would run" if draft else "where it would run", (at_draft, at_target))
+    of_draft, of_target = (_dtype(model, at) for model, at in rows)
+    yield Finding("dtype", "pass", "of the weights", (of_draft, of_target))
+    if asked.compile:
+        yield _compiled([(model, at) for model, at in rows if model and at])
+
+
+def _compiled(rows: Sequence[tuple[ModelFacts, Placement]]) -> Finding:
+    """What --compile would come to, as far as it shows without weights."""
+    devices = dict.fromkeys(at.device for _, at in rows)
+    reasons = [f"nothing is compiled for {device}: {why}" for device in devices if (why := what_is_missing(device))]
+    reasons += [
+        f"the {model.role} is not compiled: {why}"
+        for model, _ in rows
+        if not why_refused(model.config) and (why := why_not_of(model.config))
+    ]
+    text = " ".join(reasons) or "tried when it is loaded"
+    return Finding("compiled", "note" if reasons else "pass", text, ("", ""))
+
+
+def _device(at: Placement | None) -> str:
+    return "" if at is None else f"{at.device} and more" if at.spread else str(at.device)
+
+
+def _dtype(model: ModelFacts | None, at: Placement | None) -> str:
+    if model is None or at is None:
+        return ""
+    return quantisation(model.config) or str(at.dtype).removeprefix("torch.")
+
+
+def _layers(target: ModelFacts, drafting: DrafterOptions, *, wanted: bool) -> Iterator[Finding]:
+    """Where the target can be left early, and at what cost; only a refusal counts where ``wanted``."""
+    try:
+        leave = plan_exit(target, drafting.exit_layer)
+    except SpecvizError as error:
+        if wanted or drafting.exit_layer is not None:
+            yield Finding("layers", "refuse", str(error), ("", "refused"))
+        return
+    yield Finding("layers", "note" if wanted else "pass", exit_in_words(leave), ("", str(len(leave.costs))))
+
+
+SHOWN_EXITS = 12
+"""How many of a target's layers are listed with their cost."""
+
+
+def exit_in_words(leave: Exit) -> str:
+    """The exit's layer, and c for each, by numbers of parameters: what a step of all layers costs of such a step."""
+    layers = len(leave.costs)
+    step = -(-(layers - 1) // SHOWN_EXITS)
+    shown = sorted({*range(1, layers, step), leave.n})
+    costs = ", ".join(f"{n}: {leave.costs[n - 1]:.1f}" for n in shown)
+    return f"the draft leaves after layer {leave.n} of {layers}; c by numbers of parameters for each layer, {costs}"
+
+
+def _template(target: ModelFacts, options: RunOptions) -> Iterator[Finding]:
+    cells = "", "yes" if has_template(target) else "no"
+    if options.chat and not has_template(target):
+        yield Finding("chat template", "refuse", str(target.source.refusal(no_template())), cells)
+        return
+    yield Finding("chat template", "pass", "used by --chat", cells)
+    try:
+        prompt = read_prompt(target, options.prompts[0][1], target.vocab_size, chat=options.chat)
+    except SpecvizError as error:
+        yield Finding("prompt", "refuse", str(error), ("", "refused"))
+    else:
+        yield Finding("prompt", "pass", "read by the target's tokenizer", ("", f"{len(prompt.ids)} tokens"))

@@ -1,0 +1,1 @@
+"""Benchmark runs, and assisted generation of transformers."""

@@ -1,0 +1,1 @@
+"""A causal model whose cache can be rolled back."""

@@ -1,0 +1,127 @@
+"""Which way back a family of models takes: the fastest that is exact, or none.
+
+Measured with transformers 5.24 in float32, against forwards without a cache; the tests measure it again. Keys and
+values come back exactly by cropping, also under sliding windows, with eager and fused attention alike, as long as the
+cache records what leaves a window until the next crop. Recurrent states do not.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, DynamicCache, PreTrainedConfig
+from transformers.cache_utils import DummyLayer, DynamicLayer, LinearAttentionCacheLayerMixin
+
+from specviz.decoder.models.rollback import Copied, Cropped, Forward, Past, Reread, Stepped
+
+CONVOLUTIONS = frozenset({"lfm2", "lfm2_moe", "lfm3"})
+"""Model types whose only recurrent state is the input of a short convolution, which transformers crops exactly."""
+BLOCKS = frozenset(
+    {
+        "bamba",
+        "falcon_h1",
+        "granitemoehybrid",
+        "mamba2",
+        "olmo_hybrid",
+        "qwen3_5_moe_text",
+        "qwen3_5_text",
+        "qwen3_next",
+    }
+)
+"""Model types that carry a recurrent state exactly over several ids fed at once."""
+STEPS = frozenset({"falcon_mamba", "jamba", "mamba"})
+"""Model types that carry it over one id at a time only: their scan of several begins from an empty state."""
+REFUSED = {
+    "cpmant": "it reads a prompt of its own before the text",
+    "gemma4_assistant": "it reads the cache of another model",
+    "gemma4_unified_assistant": "it reads the cache of another model",
+    "moshi": "it continues sound beside text",
+    "reformer": "its attention depends on hashes drawn anew in every forward, so no forward can be repeated exactly",
+    "xlm": "it does not read from left to right",
+    "xlnet": "it does not read from left to right",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """How the past of a model is rolled back. ``name``: in a table; ``slow``: what that costs, None for nothing."""
+
+    past: Callable[[Forward, PreTrainedConfig], Past]
+    name: str
+    slow: str | None = None
+
+
+CROP = WayBack(Cropped, "roll-back")
+COPY = WayBack(
+    Copied,
+    "copies",
+    "it keeps a recurrent state that cannot be rolled back, so the state is copied before every block "
+    "and accepted tokens are fed a second time",
+)
+STEP = WayBack(
+    Stepped,
+    "copies, one id at a time",
+    "it keeps a recurrent state that moves on by one token at a time, so verifying a block takes K + 1 forwards",
+)
+REREAD = WayBack(
+    Reread, "read again", "its cache cannot be rolled back exactly, so every forward reads the text from its start"
+)
+
+
+def way_back(config: Any, model_class: Any = None) -> WayBack:
+    """The way for a config that ``why_refused`` lets through; ``model_class``: what runs it, where that is known."""
+    if not _takes_a_cache(config, model_class):
+        return REREAD
+    if all(map(_crops, DynamicCache(config=config).layers)):
+        return CROP
+    if model_class is not None and not model_class.__module__.startswith("transformers."):
+        return REREAD  # the tables speak of what was measured
+    kind = config.get_text_config(decoder=True).model_type
+    return CROP if kind in CONVOLUTIONS else COPY if kind in BLOCKS else STEP if kind in STEPS else REREAD
+
+
+def why_refused(config: Any) -> str | None:
+    """Why no way back is exact for a model of this config; None if one is."""
+    if reason := REFUSED.get(config.get_text_config(decoder=True).model_type):
+        return reason
+    try:
+        way_back(config)
+    except Exception:  # each config fails in a way of its own
+        return "transformers makes no cache from its configuration, so rejected drafts cannot be taken back"
+    return None
+
+
+def edge_of_positions(config: Any) -> int | None:
+    """Up to how many positions a model turns them one way, and all of them another way beyond (LongRoPE).
+
+    What was cached before the edge is wrong behind it, so no text may pass it.
+    """
+    text_config = config.get_text_config(decoder=True)
+    rope = getattr(text_config, "rope_parameters", None) or {}
+    if rope.get("rope_type") != "longrope":
+        return None
+    edge = rope.get("original_max_position_embeddings") or getattr(
+        text_config, "original_max_position_embeddings", None
+    )
+    return int(edge) if edge and edge < text_config.max_position_embeddings else None
+
+
+def no_way_back(role: str, name: str, config: Any, reason: str) -> str:
+    """The refusal in two sentences."""
+    return f"--{role} {name} ({config.model_type}) cannot be used: {reason}. Choose a language model of another family."
+
+
+def slow_path(role: str, name: str, config: Any, cost: str) -> str:
+    """The note about a model whose way back costs time."""
+    return f"slow path: --{role} {name} ({config.model_type}) is exact but slow: {cost}"
+
+
+def _crops(layer: Any) -> bool:
+    known = isinstance(layer, DynamicLayer | DummyLayer) and not isinstance(layer, LinearAttentionCacheLayerMixin)
+    return known and bool(layer.is_croppable)
+
+
+def _takes_a_cache(config: Any, model_class: Any) -> bool:
+    model = model_class or MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
+    return model is None or "cache" in inspect.signature(model.forward).parameters

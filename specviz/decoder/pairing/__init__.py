@@ -1,0 +1,1 @@
+"""What config and tokenizer say: can this pair run?"""

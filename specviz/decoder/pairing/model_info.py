@@ -1,0 +1,226 @@
+"""What configuration and tokenizer say of one model: read from its files, no weight of which is needed."""
+
+import filecmp
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import transformers
+from transformers import CONFIG_MAPPING, AutoConfig, AutoTokenizer, GenerationConfig
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
+
+from specviz.core.errors import SpecvizError
+from specviz.core.options import PairOptions, Role
+from specviz.decoder.checkpoints.files import (
+    CONFIG,
+    Problem,
+    Weights,
+    missing_tokenizer_file,
+    of_tokenizer,
+    own_code,
+    read_json,
+    weights,
+    why_no_weights,
+)
+from specviz.decoder.checkpoints.location import Place
+from specviz.decoder.models.cache_support import no_way_back, why_refused
+from specviz.decoder.models.causal_model import UNLIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """What the files of one model say but for its tokenizer's. ``stored``: its weights, or why there are none to be
+    read. ``code``: what it brings its own Python for, and where that is; ``trusted``: it is run."""
+
+    source: Place
+    revision: str | None
+    config: Any
+    stored: Weights | Problem
+    code: dict[str, str]
+    trusted: bool
+
+    @property
+    def role(self) -> Role:
+        return self.source.role
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def place(self) -> str:
+        """The folder that transformers loads the model from."""
+        return str(self.source.folder)
+
+    @property
+    def weights(self) -> Weights:
+        """Raises SpecvizError where there are none to be read."""
+        if isinstance(self.stored, Problem):
+            raise self.source.refusal(self.stored)
+        return self.stored
+
+    @property
+    def to_fetch(self) -> tuple[Place, tuple[str, ...]]:
+        """The model's place and the files of its weights, of which some may be still to come."""
+        return self.source, self.weights.files
+
+    @property
+    def is_here(self) -> bool:
+        """Whether there are weights to be read, and none of them still to come."""
+        return isinstance(self.stored, Weights) and not self.source.lacking(self.stored.files)
+
+    @property
+    def text_config(self) -> Any:
+        return self.config.get_text_config(decoder=True)
+
+    @property
+    def vocab_size(self) -> int:
+        return int(self.text_config.vocab_size)
+
+    @property
+    def context(self) -> int:
+        limit = getattr(self.text_config, "max_position_embeddings", None) or getattr(
+            self.text_config, "max_seq_len", None
+        )
+        return int(limit) if limit else UNLIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts(ModelFiles):
+    """What all files of one model but its weights say."""
+
+    tokenizer: Any
+    end_ids: frozenset[int]
+
+
+def read_files(place: Place, options: PairOptions) -> ModelFiles:
+    """What can be known before the tokenizer. Raises SpecvizError that names the model, the reason, the way out."""
+    trust = options.trust_remote_code
+    code = _understood(place, trust)
+    config = _read(place, "configuration", lambda: AutoConfig.from_pretrained(place.folder, trust_remote_code=trust))
+    if why := _why_not_decoder_only(config, code):
+        raise place.refusal(Problem(f"cannot be used: {why}", "Bring a decoder-only language model."))
+    _, revision = options.model(place.role)
+    return ModelFiles(place, revision, config, _weights(place, options.allow_pickle), code, trust)
+
+
+def read_model(files: ModelFiles, other: ModelFacts | None = None) -> ModelFacts:
+    """Everything about the model but its weights. Where its tokenizer is made from the same files as that of
+    ``other``, it is that one. Raises SpecvizError."""
+    place, config = files.source, files.config
+    if other and _same_tokenizer(files, other):
+        tokenizer = other.tokenizer
+    else:
+        try:
+            tokenizer = _tokenizer(place, files.trusted)
+        except SpecvizError:
+            if reason := why_refused(config):
+                raise SpecvizError(no_way_back(place.role, place.name, config, reason)) from None
+            raise
+    known = {field.name: getattr(files, field.name) for field in fields(ModelFiles)}
+    return ModelFacts(**known, tokenizer=tokenizer, end_ids=_end_ids(place, config, tokenizer))
+
+
+def _same_tokenizer(files: ModelFiles, other: ModelFiles) -> bool:
+    """Whether both tokenizers come of the same bytes; a chat template, of which only the target's counts, aside."""
+    if files.config.model_type != other.config.model_type or "AutoTokenizer" in {*files.code, *other.code}:
+        return False
+    names = of_tokenizer(files.source.files)
+    if names != of_tokenizer(other.source.files):
+        return False
+    _, differing, unread = filecmp.cmpfiles(files.source.folder, other.source.folder, names, shallow=False)
+    return not (differing or unread)
+
+
+def _understood(place: Place, trust: bool) -> dict[str, str]:
+    """Refuse a configuration that no library can make sense of; what the model brings its own Python for."""
+    try:
+        raw = read_json(place.folder, CONFIG)
+        code = own_code(place.folder)
+    except (ValueError, OSError) as error:
+        raise place.refusal(Problem(f"has a {CONFIG} that cannot be read ({_first_line(error)})")) from error
+    kind = raw.get("model_type")
+    known = {"AutoConfig": kind in CONFIG_MAPPING, "AutoModelForCausalLM": kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES}
+    needed = [place_of for what, place_of in code.items() if not known.get(what, True)]
+    if needed and not trust:
+        raise place.refusal(_needs_code(needed[0]))
+    if "AutoConfig" in code and trust:
+        return code
+    if not kind:
+        raise place.refusal(
+            Problem(f"has a {CONFIG} that names no model_type", "Bring a model that transformers can load.")
+        )
+    if not known["AutoConfig"]:
+        what = f"is of the kind {kind}, which transformers {transformers.__version__} does not know"
+        raise place.refusal(Problem(what, "A newer transformers may know it."))
+    return code
+
+
+def _needs_code(reference: str) -> Problem:
+    repository, _, local = reference.rpartition("--")
+    file = local.split(".")[0] + ".py" + (f" of {repository}" if repository else "")
+    return Problem(
+        f"brings code of its own ({file}), which is run with --trust-remote-code only",
+        "Read that code before you give the flag: it can do all that you can.",
+    )
+
+
+def _read(place: Place, what: str, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except Exception as error:
+        if "trust_remote_code" in str(error):
+            raise place.refusal(_needs_code(own_code(place.folder).get("AutoTokenizer", "its files"))) from error
+        raise place.refusal(Problem(f"has a {what} that cannot be read ({_first_line(error)})")) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _tokenizer(place: Place, trust: bool) -> Any:
+    missing = missing_tokenizer_file(place.files)
+    if missing and not trust:
+        raise place.refusal(Problem(f"has no tokenizer ({missing} is missing)"))
+    tokenizer = _read(place, "tokenizer", lambda: AutoTokenizer.from_pretrained(place.folder, trust_remote_code=trust))
+    if len(tokenizer) <= len(tokenizer.added_tokens_decoder):
+        raise place.refusal(Problem(f"has a tokenizer without a vocabulary ({missing or 'tokenizer.json'} is missing)"))
+    return tokenizer
+
+
+def _weights(place: Place, pickle: bool) -> Weights | Problem:
+    problem = why_no_weights(place.files, place.folder, pickle=pickle)
+    return problem or weights(place.files, place.folder, pickle=pickle) or Problem("has no weights")
+
+
+def _why_not_decoder_only(config: Any, code: dict[str, str]) -> str | None:
+    kind = config.model_type
+    if getattr(config, "is_encoder_decoder", False):
+        return f"{kind} is an encoder-decoder model"
+    if "AutoModelForCausalLM" in code:
+        return None
+    if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        return f"{kind} is not a decoder-only language model that transformers knows"
+    names = getattr(config, "architectures", None) or []
+    decodes = getattr(config, "is_decoder", False) or any(n.endswith(("ForCausalLM", "LMHeadModel")) for n in names)
+    if kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not decodes:
+        return f"{kind} is an encoder-only model"
+    return None
+
+
+def _end_ids(place: Place, config: Any, tokenizer: Any) -> frozenset[int]:
+    """The union of the generation settings' end ids (filled from the config) and the tokenizer's."""
+    try:
+        generation = GenerationConfig.from_pretrained(place.folder)
+    except OSError:
+        generation = GenerationConfig.from_model_config(config)
+    listed = (
+        generation.eos_token_id
+        if generation.eos_token_id is not None
+        else config.get_text_config(decoder=True).eos_token_id
+    )
+    ids = listed if isinstance(listed, list) else [listed]
+    return frozenset(int(i) for i in [*ids, tokenizer.eos_token_id] if i is not None)

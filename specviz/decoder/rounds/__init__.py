@@ -1,0 +1,1 @@
+"""One round: draft, verify, accept, resample, commit, record."""
