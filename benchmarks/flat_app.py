@@ -25,7 +25,7 @@ from statistics import median
 from typing import Any
 
 from specviz import bundled
-from specviz.cli.app import COLLECT, SWITCH_INTERVAL
+from specviz.cli.commands.app import COLLECT, SWITCH_INTERVAL
 from specviz.core.events import Event, Ready, Settings
 from specviz.core.options import RunRequest
 from specviz.session.recorder import Recorder

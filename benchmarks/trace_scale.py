@@ -64,7 +64,7 @@ def cpu_ms(work: Callable[[int], object], repeats: int = 40) -> float:
 
 async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, float]:
     """Show a recording; what it took."""
-    from specviz.cli.app import COLLECT, SWITCH_INTERVAL
+    from specviz.cli.commands.app import COLLECT, SWITCH_INTERVAL
     from specviz.core.events import Event, Round, Settings
     from specviz.core.options import RunRequest
     from specviz.trace.replay import TraceSource

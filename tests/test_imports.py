@@ -41,7 +41,7 @@ def importing(names: list[str]) -> set[str]:
 
 RUNNING = """
 import json, sys
-from specviz.cli import main
+from specviz.cli.main import main
 for args in json.loads(sys.argv[1]):
     assert main(args) in (0, 2), args
     assert not {"torch", "transformers"} & set(sys.modules), args

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from specviz.cli.stats import ROWS, fold
+from specviz.cli.commands.stats import ROWS, fold
 from specviz.core.safe_text import safe_terminal_text, visible
 from specviz.render.explanations import ending
 from specviz.render.numbers import fixed, prob

@@ -7,7 +7,7 @@ import pytest
 
 from specviz.bench.baseline import baseline_rows, summarise_baseline
 from specviz.bench.duels import Duel, Fought, Pace, duels
-from specviz.cli.bench_baseline import TITLES, baseline_notes, baseline_table
+from specviz.cli.commands.bench.baseline import TITLES, baseline_notes, baseline_table
 
 CONFIG = {"device": "cpu", "versions": {"transformers": "5.24.0"}}
 

@@ -11,9 +11,9 @@ from specviz.bench.json_report import summarise_bench
 from specviz.bench.plan import DRAFT, TARGET, Configuration, Contender, Plan, Task
 from specviz.bench.report import BenchReport, Sample, Spread, report
 from specviz.bench.samples import RoundCost, round_cost
-from specviz.cli.bench_plot import between, k_ticks, plot
-from specviz.cli.bench_table import stacked
-from specviz.cli.bench_verdicts import BEST, COSTS, best_notes, best_row, cost_rows
+from specviz.cli.commands.bench.plot import between, k_ticks, plot
+from specviz.cli.commands.bench.tables import stacked
+from specviz.cli.commands.bench.verdicts import BEST, COSTS, best_notes, best_row, cost_rows
 from tests.bench.test_drafters import PLAN as SEVERAL
 from tests.bench.test_drafters import one_repeat as of_several
 from tests.bench.test_report import PLAN, TWO, one_repeat

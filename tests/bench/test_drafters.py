@@ -9,7 +9,14 @@ from specviz.bench.json_report import summarise_bench
 from specviz.bench.plan import CALIBRATION, DRAFT, MODEL, TARGET, Configuration, Contender, Plan, Task
 from specviz.bench.report import Sample, Spread, report, sample
 from specviz.bench.samples import position_rates
-from specviz.cli.bench_table import calibrated, drafter_rows, drafter_titles, measured_rows, notes, speedup_rows
+from specviz.cli.commands.bench.tables import (
+    calibrated,
+    drafter_rows,
+    drafter_titles,
+    measured_rows,
+    notes,
+    speedup_rows,
+)
 from specviz.core.events import Calibration
 from specviz.stats.round_counts import tally
 from tests.bench.test_report import ASSUMED, rounds, seen, timing

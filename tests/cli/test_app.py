@@ -6,7 +6,7 @@ import stat
 import time
 from pathlib import Path
 
-from specviz.cli import main
+from specviz.cli.main import main
 from tests.pty.terminal import Terminal
 
 ALTERNATE = 1049
@@ -165,7 +165,7 @@ def test_a_trace_that_is_none_is_refused_before_the_screen_opens(tmp_path: Path)
 
 COLOURED_AND_PLAIN = """
 import os, sys
-from specviz.cli import main
+from specviz.cli.main import main
 codes = [main(sys.argv[1:])]
 print("without colours")
 os.environ["NO_COLOR"] = "1"

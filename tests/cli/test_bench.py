@@ -17,10 +17,10 @@ from rich.cells import cell_len
 
 from specviz.bench.plan import Task
 from specviz.bench.report import Spread, report
-from specviz.cli import main
-from specviz.cli.bench import BENCH_OPTIONS, Contenders, Wholes, read_prompts, with_prompts
-from specviz.cli.bench_table import factor_rows, heading, measured_rows, speedup_rows, stacked
-from specviz.cli.parameters import RUN_OPTIONS
+from specviz.cli.commands.bench.command import BENCH_OPTIONS, Contenders, Wholes, read_prompts, with_prompts
+from specviz.cli.commands.bench.tables import factor_rows, heading, measured_rows, speedup_rows, stacked
+from specviz.cli.main import main
+from specviz.cli.shared.run_options import RUN_OPTIONS
 from specviz.core.events import Settings
 from specviz.core.options import PairOptions, RunOptions
 from specviz.decoder.measuring.runner import Bench, Measured

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from specviz.cli import app, main
-from specviz.cli.live import DeferredSource
+from specviz.cli.commands import app
+from specviz.cli.main import main
+from specviz.cli.shared.lazy_source import DeferredSource
 from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions
 from specviz.ui.shared.app_options import AppOptions
 from tests.cli.test_run import run_json

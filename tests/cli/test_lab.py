@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from specviz.cli import main
+from specviz.cli.main import main
 from tests.pty.terminal import Terminal
 
 ALTERNATE = 1049

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from specviz.cli import main
-from specviz.cli import simulate as simulate_module
+from specviz.cli.commands import simulate as simulate_module
+from specviz.cli.main import main
 from specviz.maths.simulation_report import AtTemperature, at_temperatures
 from specviz.maths.toy_distributions import ToyPair
 from tests.cli.conftest import Specviz

@@ -15,8 +15,8 @@ import pytest
 import torch
 from transformers import GPT2LMHeadModel
 
-from specviz.cli import main
-from specviz.cli.run import Printer
+from specviz.cli.commands.run import Printer
+from specviz.cli.main import main
 from specviz.core.events import Progress
 from specviz.core.options import MAX_COUNT, MAX_K, MAX_SEED, MAX_TEMPERATURE
 from tests.cli.conftest import Specviz
@@ -305,7 +305,7 @@ def test_a_signal_ends_the_run_and_keeps_the_trace(number: int, code: int, tmp_p
 
 IN_TURN = """
 import json, sys
-from specviz.cli import main
+from specviz.cli.main import main
 codes = [main(args) for args in json.loads(sys.argv[1])]
 with open(sys.argv[2], "w") as file:
     json.dump(codes, file)

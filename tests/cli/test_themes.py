@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from specviz.cli import main
+from specviz.cli.main import main
 from specviz.theming import loader
 
 GOOD = (loader.shipped_folder() / "light.toml").read_text("utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from specviz.cli import EXPORTS, main
+from specviz.cli.main import EXPORTS, main
 from specviz.export.formats import FORMATS, parse_size
 from specviz.trace.jsonl import dump
 from tests.recordings import run

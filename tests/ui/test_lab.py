@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from textual.pilot import Pilot
 
-from specviz.cli.lab import measured
+from specviz.cli.commands.lab import measured
 from specviz.lab.model import Choice, LabPoint, Mean, Place, origin
 from specviz.render.glyphs import ASCII, UNICODE
 from specviz.render.k_axis import k_grid, scale, y_axis

@@ -8,7 +8,7 @@ import click
 from specviz.bench.baseline import BaselineRow
 from specviz.bench.duels import Duel, Fought
 from specviz.bench.report import Spread
-from specviz.cli.bench_table import DASH, print_table, stacked
+from specviz.cli.commands.bench.tables import DASH, print_table, stacked
 from specviz.core.options import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
 from specviz.core.units import bytes_in_words
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from specviz.cli.parameters import DECIMAL
+from specviz.cli.shared.run_options import DECIMAL
 
 MOST = 1000
 """Numbers that one list may come to."""

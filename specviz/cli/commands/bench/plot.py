@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from specviz.bench.report import BenchReport, Row, Spread
-from specviz.cli.terminal_chart import ROWS, columns_beside, print_chart
+from specviz.cli.shared.terminal_chart import ROWS, columns_beside, print_chart
 from specviz.render.chart import DOTS_X, Grid, Layer
 from specviz.render.console import show, speaks_unicode
 from specviz.render.glyphs import glyphs

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import click
 
-from specviz.cli.tables import print_table, room
+from specviz.cli.shared.tables import print_table, room
 from specviz.maths.formula_table import Row, in_words, rows, thumb_notes
 from specviz.render.console import show
 
@@ -21,7 +21,7 @@ def theory(
 ) -> int:
     """Print what was asked for; 3 where a derivation's own check fails."""
     if derive:
-        from specviz.cli.derive import derive as print_derivations
+        from specviz.cli.commands.derive import derive as print_derivations
 
         return print_derivations(alphas[0], ks[0], costs[0], as_json)
     pairs = len(alphas) * len(costs)
@@ -35,7 +35,7 @@ def theory(
         show(json.dumps({"rows": [row.as_json() for row in table], "notes": notes}, allow_nan=False))
         return 0
     if plot:
-        from specviz.cli.theory_plot import plot as draw
+        from specviz.cli.commands.theory_plot import plot as draw
 
         draw(alphas, costs)
     else:

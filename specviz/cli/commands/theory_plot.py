@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import click
 
-from specviz.cli.terminal_chart import ROWS, columns_beside, print_chart
+from specviz.cli.shared.terminal_chart import ROWS, columns_beside, print_chart
 from specviz.maths import formulas
 from specviz.maths.formula_table import EDGE, in_words
 from specviz.render.chart import Layer

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from specviz.cli.app import require_terminal
-from specviz.cli.stats import fold
+from specviz.cli.commands.app import require_terminal
+from specviz.cli.commands.stats import fold
 from specviz.lab.model import LabPoint, lab_point
 from specviz.trace.replay import read_trace
 

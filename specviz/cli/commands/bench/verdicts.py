@@ -6,7 +6,7 @@ from typing import Any
 from specviz.bench.best_k import BestK, Choice
 from specviz.bench.report import BenchReport
 from specviz.bench.samples import RoundCost
-from specviz.cli.bench_table import DASH, named, print_table, stacked
+from specviz.cli.commands.bench.tables import DASH, named, print_table, stacked
 from specviz.core.units import bytes_in_words
 from specviz.maths.formula_table import EDGE, in_words
 

@@ -12,8 +12,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from specviz.cli.distributions import Numbers
-from specviz.cli.tables import print_table
+from specviz.cli.shared.distributions import Numbers
+from specviz.cli.shared.tables import print_table
 from specviz.maths.rule_variants import RULES
 from specviz.maths.simulation_report import TEMPERATURES, AtTemperature, Simulated, at_temperatures, simulated
 from specviz.maths.toy_distributions import SHAPES, Probs, toy_pair

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from specviz.cli.live import DeferredSource
+from specviz.cli.shared.lazy_source import DeferredSource
 from specviz.core.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round, Stage
 from specviz.core.options import RunOptions, RunRequest
 from specviz.core.safe_text import TextDecoder, safe_terminal_text

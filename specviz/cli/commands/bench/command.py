@@ -15,9 +15,9 @@ import click
 from specviz.bench.baseline import baseline_rows, summarise_baseline
 from specviz.bench.duels import Fought, duels
 from specviz.bench.plan import Contender, Plan
-from specviz.cli.bench_baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
-from specviz.cli.live import locator
-from specviz.cli.parameters import RUN_OPTIONS, Whole
+from specviz.cli.commands.bench.baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
+from specviz.cli.shared.lazy_source import locator
+from specviz.cli.shared.run_options import RUN_OPTIONS, Whole
 from specviz.core.events import Event, Notice, Progress
 from specviz.core.options import DRAFTERS, MAX_COUNT, MAX_K, RunOptions
 from specviz.core.safe_text import safe_terminal_text
@@ -196,22 +196,22 @@ def bench(
             summary["baseline"] = summarise_baseline(rows, baseline, config["versions"]["transformers"])
         show(json.dumps(summary, allow_nan=False))
     else:
-        from specviz.cli.bench_table import print_report
-        from specviz.cli.bench_verdicts import print_verdicts
+        from specviz.cli.commands.bench.tables import print_report
+        from specviz.cli.commands.bench.verdicts import print_verdicts
 
         print_report(done, config)
         print_verdicts(done, config)
         if rows:
             print_baseline(rows, config)
         if plotted:
-            from specviz.cli.bench_plot import plot
+            from specviz.cli.commands.bench.plot import plot
 
             plot(done)
     return code
 
 
 def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
-    from specviz.cli.run import Loading
+    from specviz.cli.commands.run import Loading
 
     loading = Loading()
 

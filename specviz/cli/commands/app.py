@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from specviz.cli.live import COLLECT, DeferredSource
+from specviz.cli.shared.lazy_source import COLLECT, DeferredSource
 from specviz.core.errors import SpecvizError
 from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunRequest
 from specviz.core.safe_text import safe_terminal_text

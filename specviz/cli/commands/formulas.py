@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from specviz.cli.distributions import MOST_IDS, Distribution
-from specviz.cli.lists import NumberList
-from specviz.cli.parameters import Real, Whole
+from specviz.cli.shared.distributions import MOST_IDS, Distribution
+from specviz.cli.shared.number_list import NumberList
+from specviz.cli.shared.run_options import Real, Whole
 from specviz.core.options import MAX_COUNT, MAX_K, MAX_SEED
 from specviz.render.console import unicode_screen
 
@@ -50,7 +50,7 @@ def add_to(group: click.Group) -> None:
         repeated, it is all of them.
         A derivation whose own check fails exits with 3.
         """
-        from specviz.cli.theory import theory as tabulate
+        from specviz.cli.commands.theory import theory as tabulate
 
         if given["plot"] and (given["derive"] or given["as_json"]):
             raise click.UsageError("--plot stands alone: leave --derive and --json away.")
@@ -72,8 +72,8 @@ def add_to(group: click.Group) -> None:
     @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
     def simulate(rules: tuple[str, ...], **given: Any) -> int:
         """Rounds on two toy distributions: do the formulas hold, is the text distributed as p?"""
-        from specviz.cli.simulate import rule_names
-        from specviz.cli.simulate import simulate as play
+        from specviz.cli.commands.simulate import rule_names
+        from specviz.cli.commands.simulate import simulate as play
 
         return play(names=rule_names(rules), **given)
 
@@ -86,6 +86,6 @@ def add_to(group: click.Group) -> None:
 
         With a TRACE (a file, or bundled:demo) it starts from what that run measured.
         """
-        from specviz.cli.lab import lab as open_lab
+        from specviz.cli.commands.lab import lab as open_lab
 
         return open_lab(trace, theme=theme, ascii=ascii or not unicode_screen())

@@ -1,0 +1,1 @@
+"""Options, argument types and tables of several commands."""
