@@ -5,16 +5,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from specviz.cli.commands.stats import ROWS, fold
 from specviz.core.safe_text import safe_terminal_text, visible
 from specviz.render.explanations import ending
 from specviz.render.numbers import fixed, prob
 from specviz.stats.rates import Rates
+from specviz.stats.report_rows import ROWS
 from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import Trace
 
 NONE = "–"
 _SAID_BY_FACTS = ("draft", "target", "K", "temperature", "seed", "ended")
+
+
+def fold(trace: Trace) -> RunStats:
+    stats = RunStats()
+    for event in (trace.header, trace.calibration, *trace.rounds, trace.end):
+        if event is not None:
+            stats.add(event)
+    return stats
 
 
 class Number(NamedTuple):

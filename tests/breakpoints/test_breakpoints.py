@@ -8,16 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from specviz.breakpoints import text_search
 from specviz.breakpoints.text_search import FOR_ALL, FOR_EACH, PATIENCE, WINDOW
-from specviz.breakpoints.watch import (
-    KINDS,
-    Breakpoint,
-    Watch,
-    make_breakpoint,
-    names_condition,
-    parse_breakpoint,
-    text_search,
-)
+from specviz.breakpoints.watch import KINDS, Breakpoint, Watch, make_breakpoint, names_condition, parse_breakpoint
 from specviz.core.events import Drafted, Emitted, Round, Settings
 from specviz.stats.run_stats import RunStats
 from tests.core.test_safe_text import NASTY, assert_safe

@@ -8,8 +8,8 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
+from specviz.decoder.models import cache_support
 from specviz.decoder.models.cache_support import WayBack
-from specviz.decoder.models.causal_model import cache_support
 
 VOCAB = 48
 WINDOW = 8

@@ -14,10 +14,11 @@ from torch._inductor import config as inductor_config
 from torch._inductor import cpp_builder
 
 from specviz.core.events import Progress, Settings
+from specviz.decoder.loading import compiling
 from specviz.decoder.loading.compiling import compile_models, what_is_missing, why_not
-from specviz.decoder.loading.weights import compiling
 from specviz.decoder.measuring.assisted import bare_ms, played
-from specviz.decoder.models.causal_model import CausalModel, compiled_forward, static_cache
+from specviz.decoder.models import compiled_forward, static_cache
+from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.models.compiled_forward import fingerprint, settings
 from tests.decoder.family_models import FAMILIES, VOCAB, random_of
 from tests.decoder.models import Shelf, random, text_of

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from specviz.decoder.models.causal_model import cpu_packing
+from specviz.decoder.models import cpu_packing
 from specviz.decoder.models.cpu_packing import PackedLinear, is_packed, pack
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, random

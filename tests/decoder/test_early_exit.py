@@ -8,7 +8,7 @@ import torch
 
 from specviz.core.errors import SpecvizError
 from specviz.core.options import DrafterOptions, PairOptions
-from specviz.decoder.models.causal_model import rollback
+from specviz.decoder.models import rollback
 from specviz.decoder.models.layer_stack import stack_of
 from specviz.decoder.pairing.compatibility import read_pair
 from specviz.decoder.pairing.early_exit_plan import plan_exit

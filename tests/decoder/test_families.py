@@ -18,8 +18,8 @@ from transformers import PreTrainedModel
 from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
 from specviz.decoder import source as live
+from specviz.decoder.models import causal_model, rollback
 from specviz.decoder.models.cache_support import REREAD, way_back, why_refused
-from specviz.decoder.models.causal_model import causal_model, rollback
 from specviz.decoder.pairing.compatibility import read_pair, refuse_unless_forced
 from specviz.decoder.pairing.prompt import Read
 from tests.decoder.family_models import FAMILIES, VOCAB, WINDOW, Family, random_of

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Event, Notice, Progress
 from specviz.core.options import DrafterOptions
+from specviz.decoder.drafters import ngram_corpus
 from specviz.decoder.drafters.ngram_corpus import Corpus, corpora_folder, open_corpus, suffix_order
-from specviz.decoder.drafters.protocol import ngram_corpus
 from tests.decoder.models import Shelf, one_hot, text_of
 from tests.decoder.run_helpers import Opened, opened, play, setting
 

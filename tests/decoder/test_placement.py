@@ -14,8 +14,8 @@ from transformers import AutoModelForCausalLM
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Settings
 from specviz.core.options import PairOptions, RunOptions
-from specviz.decoder.loading.weights import weights
-from specviz.decoder.models.causal_model import cpu_packing
+from specviz.decoder.loading import weights
+from specviz.decoder.models import cpu_packing
 from specviz.decoder.pairing import placement as devices
 from specviz.decoder.pairing.model_info import ModelFiles
 from specviz.decoder.pairing.placement import Placement, choose_device, choose_dtype, placements, share_out

@@ -15,9 +15,9 @@ from specviz.core.options import PairOptions, RunOptions
 from specviz.core.source import Emit
 from specviz.decoder import source as live
 from specviz.decoder.checkpoints.hub import Locator
+from specviz.decoder.loading import weights as loading
 from specviz.decoder.loading.background import Beside, Dropped
 from specviz.decoder.loading.weights import load_weights
-from specviz.decoder.loading.weights import weights as loading
 from specviz.decoder.measuring.peak_memory import peak
 from specviz.decoder.pairing.compatibility import read_pair, with_tokenizers
 from specviz.decoder.pairing.model_info import ModelFiles, read_files

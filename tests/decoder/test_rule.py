@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from specviz.core.events import Settings
-from specviz.decoder.drafters.protocol import model
+from specviz.decoder.drafters import model
 from specviz.decoder.tensors import accept
 from specviz.decoder.tensors.accept import Decide, Decision, decide_exact, residual
 from specviz.decoder.tensors.randomness import Uniforms

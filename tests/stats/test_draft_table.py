@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from specviz.stats import drafted
 from specviz.stats.draft_queries import DraftedRow, dearest, drafted_rows, first_ids, first_rows, rejected_ids
 from specviz.stats.drafted import Count, Rank, Rows
 from specviz.stats.drafted_table import STRIDE, DraftedPart, DraftedTable
-from specviz.stats.run_stats import drafted
 from tests.ui.builders import make_run
 
 RUN = [

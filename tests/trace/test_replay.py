@@ -135,6 +135,9 @@ def test_the_bundled_demo_is_found_in_the_package(tmp_path: Path, monkeypatch: p
 
 
 def test_replaying_loads_no_model_library() -> None:
-    code = "import sys, specviz.trace.replay, specviz.session.recorder; print(sorted({m.split('.')[0] for m in sys.modules}))"
+    code = (
+        "import sys, specviz.trace.replay, specviz.session.recorder; "
+        "print(sorted({m.split('.')[0] for m in sys.modules}))"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not [name for name in ("torch", "transformers", "textual", "plotext") if f"'{name}'" in loaded]

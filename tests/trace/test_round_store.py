@@ -12,9 +12,10 @@ import pytest
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
+from specviz.session import recorder
 from specviz.session.recorder import Recorder, Unrecorded
-from specviz.session.worker import recorder
-from specviz.trace.jsonl import bared, dump, replay, round_store
+from specviz.trace import replay, round_store
+from specviz.trace.jsonl import bared, dump
 from specviz.trace.quick import quick_round
 from specviz.trace.replay import TraceSource, last_index
 from specviz.trace.round_store import Rounds

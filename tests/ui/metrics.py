@@ -10,7 +10,7 @@ from textual.widget import Widget
 from specviz.core.events import Calibration, Round
 from specviz.render.glyphs import UNICODE, Glyphs
 from specviz.theming.loader import load_themes, variable_defaults
-from specviz.trace.jsonl import jsonl
+from specviz.trace import jsonl
 from specviz.ui.metrics.blocks import Layout, Line
 from specviz.ui.metrics.page import Page
 from specviz.ui.metrics.scope import Scope, scope_of

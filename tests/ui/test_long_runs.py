@@ -11,7 +11,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from specviz.breakpoints.watch import Watch, parse_breakpoint, watch
+from specviz.breakpoints import watch
+from specviz.breakpoints.watch import Watch, parse_breakpoint
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
@@ -21,8 +22,9 @@ from specviz.render.glyphs import UNICODE
 from specviz.render.transcript import Telling
 from specviz.render.transcript_layout import Story
 from specviz.session.recorder import Recorder
-from specviz.trace.jsonl import bared, read, replay
-from specviz.trace.jsonl import round_store as rounds
+from specviz.trace import replay
+from specviz.trace import round_store as rounds
+from specviz.trace.jsonl import bared, read
 from specviz.trace.replay import TraceSource
 from specviz.trace.round_store import RoundLines, Rounds
 from specviz.ui.app import SpecvizApp

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from specviz.cli.commands.app import require_terminal
-from specviz.cli.commands.stats import fold
+from specviz.export.report import fold
 from specviz.lab.model import LabPoint, lab_point
 from specviz.trace.replay import read_trace
 
