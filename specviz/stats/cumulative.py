@@ -9,34 +9,21 @@ from numpy.typing import NDArray
 from specviz.maths.estimators import block_bounds
 from specviz.stats.round_counts import TALLY_DTYPE, Tallies, Tally
 
-Sum = Literal[
-    "k",
-    "accepted",
-    "rejected",
-    "untested",
-    "ignored",
-    "emitted",
+_DERIVED = (
     "plain",
-    "uncut",
     "uncut_emitted",
-    "chanced",
-    "hits",
-    "chance",
-    "variance",
-    "match",
-    "total_ms",
     "spent_ms",
     "behind_rejection",
     "behind_rejection_accepted",
     "behind_full",
     "behind_full_accepted",
-]
-"""Of the rounds: ``plain`` those without a draft, ``uncut_emitted`` and ``spent_ms`` (draft, verify, decide) taken over
-uncut rounds. ``behind_rejection`` and ``behind_full``: those that tested position 1 behind a round that ended in a
-rejection, or in a bonus."""
+)
+"""Summed besides the fields of a tally: ``plain`` rounds, those without a draft; ``uncut_emitted`` and ``spent_ms``
+(draft, verify, decide) over uncut rounds. ``behind_rejection`` and ``behind_full``: rounds that tested position 1 after
+a round that ended in a rejection, or in a bonus."""
 Length = Literal["k", "accepted", "tested", "kept", "uncut_k", "uncut_accepted"]
 """Lengths of a round that are counted: ``kept`` = K_r - ignored, the last two of uncut rounds alone."""
-_SUMS: dict[str, int] = {name: column for column, name in enumerate(get_args(Sum))}
+_SUMS: dict[str, int] = {name: column for column, name in enumerate((*Tally._fields, *_DERIVED))}
 _LENGTHS: dict[str, int] = {name: line for line, name in enumerate(get_args(Length))}
 STRIDE = 64
 """Rounds between two counts that are kept."""
@@ -72,21 +59,9 @@ class TallyTable:
         np.add(
             self._sums[at],
             (
-                tally.k,
-                tally.accepted,
-                tally.rejected,
-                tally.untested,
-                tally.ignored,
-                tally.emitted,
+                *tally,
                 tally.k == 0,
-                uncut,
                 tally.emitted if uncut else 0,
-                tally.chanced,
-                tally.hits,
-                tally.chance,
-                tally.variance,
-                tally.match,
-                tally.total_ms,
                 tally.draft_ms + tally.verify_ms + tally.decide_ms if uncut else 0.0,
                 self._rejected and tested,
                 self._rejected and accepted,
@@ -105,7 +80,7 @@ class TallyTable:
         """The rounds ``first`` to ``last`` (1-based, inclusive)."""
         return Part(self, first, max(last, first - 1))
 
-    def sums_behind(self, rounds: int | Counts, name: Sum) -> NDArray[np.float64]:
+    def sums_behind(self, rounds: int | Counts, name: str) -> NDArray[np.float64]:
         """The sum over the first so many rounds."""
         sums: NDArray[np.float64] = self._sums[rounds, _SUMS[name]]
         return sums
@@ -133,11 +108,11 @@ class Part:
     def rows(self) -> Tallies:
         return self.table.rows[self.first - 1 : self.last]
 
-    def total(self, name: Sum) -> float:
+    def total(self, name: str) -> float:
         behind = self.table.sums_behind
         return float(behind(self.last, name) - behind(self.first - 1, name))
 
-    def count(self, name: Sum) -> int:
+    def count(self, name: str) -> int:
         return int(self.total(name))
 
     @property
@@ -145,7 +120,7 @@ class Part:
         """The total of it, added up where the rounds are few: a difference of running sums rounds."""
         return float(self.rows["chance"].sum()) if self.rounds <= STRIDE else self.total("chance")
 
-    def blocks(self, name: Sum) -> NDArray[np.float64]:
+    def blocks(self, name: str) -> NDArray[np.float64]:
         """The sums over the blocks of batch means."""
         bounds = self.first - 1 + block_bounds(self.rounds)
         return np.diff(self.table.sums_behind(bounds, name))
