@@ -1,6 +1,6 @@
 """Pairs of models in memory, with the shapes of real ones and random weights: nothing is downloaded, nothing written.
 
-Both models have all their layers, and every forward does all of its work, but what a layer adds is 0: scores follow
+Both models have all their layers, and every forward does all of its work, but what a layer adds is 0: logits follow
 from the last token alone, through factors of rank 64 that all models share. So a draft of another shape than the target
 can be its twin (alpha = 1 but for rounding) or a noisy twin (alpha about 0.7 at temperature 1), and forwards take the
 time that they take with trained weights. Output layers are untied from the tables of embeddings. Qwen2.5 7B has 128
@@ -27,7 +27,7 @@ from transformers import (
 
 from specviz.core.options import Role
 from specviz.decoder.checkpoints.files import Problem
-from specviz.decoder.checkpoints.location import Place
+from specviz.decoder.checkpoints.location import CheckpointLocation
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.pairing.compatibility import PairFacts
 from specviz.decoder.pairing.model_info import ModelFacts
@@ -35,9 +35,9 @@ from specviz.decoder.pairing.vocabulary import Vocabulary, token_bytes
 
 RANK = 64
 SPREAD = 3.0
-"""Standard deviation of the scores."""
+"""Standard deviation of the logits."""
 NOISY = 0.25
-"""That of the noise on a noisy twin's scores, over SPREAD."""
+"""That of the noise on a noisy twin's logits, over SPREAD."""
 NO_SPECIAL_IDS: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
 
 
@@ -108,7 +108,7 @@ class Made:
         return torch.device(self.target.device)
 
     def disturb(self, noise: float) -> None:
-        """Make the draft the target's twin but for ``noise`` on its scores, over SPREAD; 0: the twin."""
+        """Make the draft the target's twin but for ``noise`` on its logits, over SPREAD; 0: the twin."""
         follow_the_last_token(self.draft, max(model.vocab_size for model in self.facts.models), noise)
 
 
@@ -142,13 +142,13 @@ def tokenizer_of(size: int) -> PreTrainedTokenizerFast:
 
 def facts_of(role: str, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerFast) -> ModelFacts:
     name: Role = "draft" if role == "draft" else "target"
-    nowhere = Place(name, f"random:{name}", Path(), {})
+    nowhere = CheckpointLocation(name, f"random:{name}", Path(), {})
     return ModelFacts(nowhere, None, config, Problem("is not in files"), {}, False, tokenizer, frozenset())
 
 
 @torch.no_grad()
 def follow_the_last_token(model: PreTrainedModel, ids: int, noise: float) -> None:
-    """Let the scores be of standard deviation SPREAD and follow from the last token, in the same way but for ``noise``
+    """Let the logits be of standard deviation SPREAD and follow from the last token, in the same way but for ``noise``
     in every model of up to ``ids`` ids."""
 
     def normal(seed: int) -> Tensor:

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/vocab_cost.py [--rounds 7] [--layers 24,28] [--device cpu] [--dtype bfloat16]
 
-The pair has the shapes of Qwen2.5 0.5B and 1.5B and random weights, so nothing is downloaded; scores are normal with a
+The pair has the shapes of Qwen2.5 0.5B and 1.5B and random weights, so nothing is downloaded; logits are normal with a
 standard deviation of 3, flatter than a trained model's: top-p 0.9 keeps thousands of ids at temperature 1, more than
 the 1,024 that are looked at first, and some hundred at 0.6. Rounds run as ``specviz run --no-inspect`` runs them, on a
 CPU by the time of the process. Time inside the models' forwards is taken off by hooks, so what is left is in situ, with
@@ -41,7 +41,7 @@ SHAPES: dict[str, dict[str, int]] = {
     },
 }
 SPREAD = 3.0
-"""Standard deviation of the scores."""
+"""Standard deviation of the logits."""
 SETTINGS = {
     "plain": {},
     "top-p 0.9": {"top_p": 0.9},
@@ -96,7 +96,7 @@ def rounds(
 ) -> list[list[float]]:
     """[ms of the round, ms outside forwards] of ``n`` rounds that drafted K, behind a first."""
     vocabulary = Vocabulary([b"x"] * V, frozenset())
-    drafters = {"model": ModelDrafter(draft, keep_scores=False)}
+    drafters = {"model": ModelDrafter(draft, keep_logits=False)}
     ending = Ending(frozenset(), (), 4000, 4096)
     run = Speculation(target, drafters, vocabulary, list(range(1000, 1064)), 0, ending, inspect=False)
     run.prefill("model")

@@ -6,31 +6,31 @@ from specviz.core.errors import SpecvizError
 from specviz.core.options import DrafterOptions, PairOptions, Role, RunOptions
 from specviz.core.units import bytes_in_words
 from specviz.decoder.checkpoints.files import Problem, Weights
-from specviz.decoder.checkpoints.location import Place
+from specviz.decoder.checkpoints.location import CheckpointLocation
 from specviz.decoder.loading.compiling import what_is_missing, why_not_of
-from specviz.decoder.models.cache_support import why_refused
-from specviz.decoder.pairing.compatibility import judge
+from specviz.decoder.models.cache_support import unsupported_reason
+from specviz.decoder.pairing.compatibility import check_pair
 from specviz.decoder.pairing.early_exit_plan import Exit, plan_exit
-from specviz.decoder.pairing.finding import Finding, refusal
+from specviz.decoder.pairing.finding import Finding, refused_finding
 from specviz.decoder.pairing.model_info import ModelFacts, read_files, read_model
 from specviz.decoder.pairing.placement import Placement, placements, quantisation
 from specviz.decoder.pairing.prompt import has_template, no_template, read_prompt
 
 
-def look_over(options: RunOptions, places: Mapping[Role, Place]) -> list[Finding]:
-    """Every line about the models at ``places``; what takes all of them only where all can be read."""
+def look_over(options: RunOptions, locations: Mapping[Role, CheckpointLocation]) -> list[Finding]:
+    """Every line about the models at ``locations``; what takes all of them only where all can be read."""
     models: dict[Role, ModelFacts] = {}
     findings: list[Finding] = []
-    for role, place in places.items():
+    for role, location in locations.items():
         try:
-            models[role] = read_model(read_files(place, options.pair))
+            models[role] = read_model(read_files(location, options.pair))
         except SpecvizError as error:
-            findings.append(refusal("model", role, error))
-    findings += _files(places, models, options.pair)
+            findings.append(refused_finding("model", role, error))
+    findings += _files(locations, models, options.pair)
     findings += _code(models)
     draft, target = models.get("draft"), models.get("target")
     if target and len(models) == len(options.pair.roles):
-        findings += judge(draft, target).findings
+        findings += check_pair(draft, target).findings
         findings += _placement(draft, target, options.pair)
     if target:
         findings += _layers(target, options.drafting, wanted=options.settings.drafter == "layers")
@@ -38,29 +38,31 @@ def look_over(options: RunOptions, places: Mapping[Role, Place]) -> list[Finding
     return findings
 
 
-def _files(places: Mapping[Role, Place], models: Mapping[Role, ModelFacts], asked: PairOptions) -> Iterator[Finding]:
-    cells = {role: _where(place, models.get(role)) for role, place in places.items()}
+def _files(
+    locations: Mapping[Role, CheckpointLocation], models: Mapping[Role, ModelFacts], asked: PairOptions
+) -> Iterator[Finding]:
+    columns = {role: _where(location, models.get(role)) for role, location in locations.items()}
     coming = [text for role, model in models.items() if (text := _to_come(model))]
-    shown = cells.get("draft", ""), cells.get("target", "")
-    if coming or len(places) == len(asked.roles):
+    shown = columns.get("draft", ""), columns.get("target", "")
+    if coming or len(locations) == len(asked.roles):
         yield Finding("files", "note" if coming else "pass", "; ".join(coming) or "nothing is to be downloaded", shown)
 
 
-def _where(place: Place, model: ModelFacts | None) -> str:
-    if place.closed:
+def _where(location: CheckpointLocation, model: ModelFacts | None) -> str:
+    if location.unavailable:
         return "cache"
-    if place.repository is None:
+    if location.repository is None:
         return "this machine"
-    lacking = place.lacking(model.weights.files) if model and isinstance(model.stored, Weights) else {}
-    return f"hub, {bytes_in_words(sum(lacking.values()))} to come" if lacking else "hub, all in the cache"
+    missing = location.missing(model.weights.files) if model and isinstance(model.stored, Weights) else {}
+    return f"hub, {bytes_in_words(sum(missing.values()))} to come" if missing else "hub, all in the cache"
 
 
 def _to_come(model: ModelFacts) -> str | None:
-    lacking = model.source.lacking(model.weights.files) if isinstance(model.stored, Weights) else {}
-    if not lacking:
+    missing = model.location.missing(model.weights.files) if isinstance(model.stored, Weights) else {}
+    if not missing:
         return None
-    files = "1 file" if len(lacking) == 1 else f"{len(lacking)} files"
-    return f"a run downloads {files} of the {model.role} {model.name}, {bytes_in_words(sum(lacking.values()))}"
+    files = "1 file" if len(missing) == 1 else f"{len(missing)} files"
+    return f"a run downloads {files} of the {model.role} {model.name}, {bytes_in_words(sum(missing.values()))}"
 
 
 def _code(models: Mapping[Role, ModelFacts]) -> Iterator[Finding]:
@@ -68,11 +70,11 @@ def _code(models: Mapping[Role, ModelFacts]) -> Iterator[Finding]:
         return
     own = {role: ", ".join(sorted({at.split(".")[0] + ".py" for at in m.code.values()})) for role, m in models.items()}
     run = [role for role, model in models.items() if model.code and model.trusted]
-    cells = own.get("draft") or _none("draft", models), own.get("target") or _none("target", models)
+    columns = own.get("draft") or _none("draft", models), own.get("target") or _none("target", models)
     if run:
-        yield Finding("own code", "note", f"Python of the {' and the '.join(run)} is run: --trust-remote-code", cells)
+        yield Finding("own code", "note", f"Python of the {' and the '.join(run)} is run: --trust-remote-code", columns)
     else:
-        yield Finding("own code", "pass", "none is run", cells)
+        yield Finding("own code", "pass", "none is run", columns)
 
 
 def _none(role: Role, models: Mapping[Role, ModelFacts]) -> str:
@@ -83,11 +85,11 @@ def _placement(draft: ModelFacts | None, target: ModelFacts, asked: PairOptions)
     if any(model and isinstance(model.stored, Problem) for model in (draft, target)):
         return
     try:
-        places = placements(asked, draft, target)
+        locations = placements(asked, draft, target)
     except SpecvizError as error:
         yield Finding("device", "refuse", str(error), ("", ""))
         return
-    rows = list(zip((draft, target), places, strict=True))
+    rows = list(zip((draft, target), locations, strict=True))
     at_draft, at_target = (_device(at) for _, at in rows)
     yield Finding("device", "pass", "where they would run" if draft else "where it would run", (at_draft, at_target))
     of_draft, of_target = (_dtype(model, at) for model, at in rows)
@@ -103,7 +105,7 @@ def _compiled(rows: Sequence[tuple[ModelFacts, Placement]]) -> Finding:
     reasons += [
         f"the {model.role} is not compiled: {why}"
         for model, _ in rows
-        if not why_refused(model.config) and (why := why_not_of(model.config))
+        if not unsupported_reason(model.config) and (why := why_not_of(model.config))
     ]
     text = " ".join(reasons) or "tried when it is loaded"
     return Finding("compiled", "note" if reasons else "pass", text, ("", ""))
@@ -120,7 +122,7 @@ def _dtype(model: ModelFacts | None, at: Placement | None) -> str:
 
 
 def _layers(target: ModelFacts, drafting: DrafterOptions, *, wanted: bool) -> Iterator[Finding]:
-    """Where the target can be left early, and at what cost; only a refusal counts where ``wanted``."""
+    """Where the target can be left early, and at what cost; only a refused_finding counts where ``wanted``."""
     try:
         leave = plan_exit(target, drafting.exit_layer)
     except SpecvizError as error:
@@ -144,11 +146,11 @@ def exit_in_words(leave: Exit) -> str:
 
 
 def _template(target: ModelFacts, options: RunOptions) -> Iterator[Finding]:
-    cells = "", "yes" if has_template(target) else "no"
+    columns = "", "yes" if has_template(target) else "no"
     if options.chat and not has_template(target):
-        yield Finding("chat template", "refuse", str(target.source.refusal(no_template())), cells)
+        yield Finding("chat template", "refuse", str(target.location.error_for(no_template())), columns)
         return
-    yield Finding("chat template", "pass", "used by --chat", cells)
+    yield Finding("chat template", "pass", "used by --chat", columns)
     try:
         prompt = read_prompt(target, options.prompts[0][1], target.vocab_size, chat=options.chat)
     except SpecvizError as error:

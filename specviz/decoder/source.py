@@ -19,23 +19,23 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Notice, Progress, Prompt, Ready, Round, Settings
 from specviz.core.options import RunOptions, RunRequest
 from specviz.core.source import Emit
-from specviz.decoder.checkpoints.hub import Locator, Places
+from specviz.decoder.checkpoints.hub import Locator, PairLocations
 from specviz.decoder.drafters.early_exit import LayersDrafter
 from specviz.decoder.drafters.model import ModelDrafter
 from specviz.decoder.drafters.ngram import NgramDrafter
 from specviz.decoder.drafters.ngram_corpus import Corpus, open_corpus
 from specviz.decoder.drafters.protocol import Drafter
-from specviz.decoder.loading.background import Beside
+from specviz.decoder.loading.background import BackgroundTask
 from specviz.decoder.loading.compiling import compile_models
-from specviz.decoder.loading.weights import leave_a_core, load_weights_of, may_be_read_ahead, quiet_libraries
+from specviz.decoder.loading.weights import can_preload, load_weights_of, quiet_libraries, reserve_ui_core
 from specviz.decoder.models.cache_support import slow_path
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.models.cpu_packing import is_packed, pack
-from specviz.decoder.pairing.compatibility import PairFacts, pair_files, refuse_unless_forced, with_tokenizers
+from specviz.decoder.pairing.compatibility import PairFacts, pair_files, raise_refusals, with_tokenizers
 from specviz.decoder.pairing.early_exit_plan import exit_layer, no_exit, no_stack, plan_exit
 from specviz.decoder.pairing.model_info import ModelFacts
-from specviz.decoder.pairing.placement import numbers, where
-from specviz.decoder.pairing.prompt import Read, read_prompt
+from specviz.decoder.pairing.placement import device_label, dtype_label
+from specviz.decoder.pairing.prompt import EncodedPrompt, read_prompt
 from specviz.decoder.pairing.vocabulary import Vocabulary
 from specviz.decoder.rounds.loop import Speculation, placed
 from specviz.decoder.rounds.stopping import Ending
@@ -78,24 +78,24 @@ class Pair:
 class LiveSource:
     """Implements Source on real weights."""
 
-    def __init__(self, options: RunOptions, places: Places | None = None) -> None:
-        """``places``: where the models are, if somebody has looked already."""
+    def __init__(self, options: RunOptions, locations: PairLocations | None = None) -> None:
+        """``locations``: where the models are, if somebody has looked already."""
         self._options = options
-        self._places = places
+        self._locations = locations
         self._pair: Pair | None = None
 
     def open(self, emit: Emit) -> None:
         quiet_libraries()
-        leave_a_core()
+        reserve_ui_core()
         options = self._options.pair
-        places = self._places or Locator(options, emit).both()
+        locations = self._locations or Locator(options, emit).locate_pair()
         emit(Progress("tokenizer"))
-        files = pair_files(options, places)
-        with Beside(lambda emit: load_weights_of(*files, options, emit)) as weights:
-            if all(map(may_be_read_ahead, filter(None, files))):
-                weights.begin()
+        files = pair_files(options, locations)
+        with BackgroundTask(lambda emit: load_weights_of(*files, options, emit)) as weights:
+            if all(map(can_preload, filter(None, files))):
+                weights.start()
             facts = with_tokenizers(*files)
-            forced = refuse_unless_forced(facts, options.force)
+            forced = raise_refusals(facts, options.force)
             read_prompt(facts.target, self._options.prompts[0][1], facts.vocab_size, chat=self._options.chat)
             drafting = self._options.drafting
             for asked in self._exits:
@@ -132,7 +132,7 @@ class LiveSource:
     def max_new_tokens(self) -> int:
         return self._options.max_new_tokens
 
-    def read(self, prompt: str) -> Read:
+    def read(self, prompt: str) -> EncodedPrompt:
         """The ids of ``prompt``, as the target is to read them."""
         pair = self.pair
         return read_prompt(pair.facts.target, prompt, pair.vocabulary.size, chat=self._options.chat)
@@ -143,8 +143,8 @@ class LiveSource:
         pair, prompt = self.pair, self.read(request.prompt)
         ids = list(prompt.ids)
         end_ids = pair.facts.end_ids
-        barred_until = len(ids) + self._options.min_new_tokens
-        drafters = self._drafters(pair, barred_until)
+        suppressed_until = len(ids) + self._options.min_new_tokens
+        drafters = self._drafters(pair, suppressed_until)
         yield Header(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             specviz=__version__,
@@ -156,7 +156,7 @@ class LiveSource:
         stop = tuple(text.encode() for text in self._options.stop)
         ending = Ending(end_ids, stop, self._options.max_new_tokens, pair.target.context_of(len(ids)))
         for model in pair.models:
-            model.bar(end_ids, barred_until)
+            model.suppress(end_ids, suppressed_until)
         inspect = self._options.inspect
         run = Speculation(pair.target, drafters, pair.vocabulary, ids, request.seed, ending, inspect=inspect)
         with placed("Before round 1"):
@@ -176,7 +176,7 @@ class LiveSource:
                 model.roll_back_to(length)
 
         rounds = run.rounds(settings, stopped)
-        if not any(model.way_back.slow for model in pair.models):
+        if not any(model.rollback.slow for model in pair.models):
             rounds = kept_warm(rounds, rehearse)
         last: Round | None = None
         for event in behind_first(rounds, calibrated) if calibrates_later else rounds:
@@ -199,11 +199,11 @@ class LiveSource:
         """The layers to leave the target after that are asked for, None: half way."""
         return (self._options.drafting.exit_layer,) if self._options.settings.drafter == "layers" else ()
 
-    def _drafters(self, pair: Pair, barred_until: int) -> dict[str, Drafter]:
+    def _drafters(self, pair: Pair, suppressed_until: int) -> dict[str, Drafter]:
         """One of each of ``pair.drafters``."""
         drafting, drafters = self._options.drafting, dict[str, Drafter]()
         if pair.second:
-            drafters["model"] = ModelDrafter(pair.second, keep_scores=self._options.inspect)
+            drafters["model"] = ModelDrafter(pair.second, keep_logits=self._options.inspect)
         drafters["ngram"] = NgramDrafter(
             pair.vocabulary.size,
             pair.target.device,
@@ -211,10 +211,10 @@ class LiveSource:
             shortest=drafting.ngram_min,
             corpus=pair.corpus,
             end_ids=pair.facts.end_ids,
-            barred_until=barred_until,
+            suppressed_until=suppressed_until,
         )
         if pair.exit_layer:
-            drafters["layers"] = LayersDrafter(pair.target, pair.exit_layer, keep_scores=self._options.inspect)
+            drafters["layers"] = LayersDrafter(pair.target, pair.exit_layer, keep_logits=self._options.inspect)
         return drafters
 
     def _detail(self, pair: Pair, last: Round, emitted: bytes) -> str | None:
@@ -243,10 +243,10 @@ class LiveSource:
             "stop": list(options.stop),
             "calibrate": options.calibrate,
             "inspect": options.inspect,
-            "device": where(pair.target.model),
-            "dtype": numbers(pair.target.model),
-            "draft_device": where(pair.second.model) if pair.second else None,
-            "draft_dtype": numbers(pair.second.model) if pair.second else None,
+            "device": device_label(pair.target.model),
+            "dtype": dtype_label(pair.target.model),
+            "draft_device": device_label(pair.second.model) if pair.second else None,
+            "draft_dtype": dtype_label(pair.second.model) if pair.second else None,
             "compiled": [model.role for model in pair.models if model.compiled],
             "packed": [model.role for model in pair.models if is_packed(model.model)],
             "threads": torch.get_num_threads(),
@@ -280,11 +280,11 @@ def exit_of(target: CausalModel, options: RunOptions) -> int | None:
     """The layer to leave ``target`` after, None where it cannot be left. Raises SpecvizError for one that was asked for
     and is not there."""
     asked, wanted = options.drafting.exit_layer, options.settings.drafter == "layers"
-    if target.stack is None:
+    if target.layers is None:
         if wanted:
             raise SpecvizError(no_stack(target.name, target.model.config.model_type))
         return None
-    layers = len(target.stack.layers)
+    layers = len(target.layers.layers)
     n = exit_layer(asked, layers)
     if n is None and (wanted or asked is not None):
         raise SpecvizError(no_exit(target.name, layers))
@@ -292,5 +292,5 @@ def exit_of(target: CausalModel, options: RunOptions) -> int | None:
 
 
 def slow_note(model: CausalModel) -> str | None:
-    cost = model.way_back.slow
+    cost = model.rollback.slow
     return slow_path(model.role, model.name, model.model.config, cost) if cost else None

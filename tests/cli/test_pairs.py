@@ -92,13 +92,13 @@ def test_c60_other_kinds_of_model_are_refused_from_the_config_alone(
 def test_c59_gguf(shelf: Shelf, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF" + b"\0" * 1020)
-    way_out = "a folder or hub id with safetensors."
+    suggestion = "a folder or hub id with safetensors."
     assert refused(capfd, *as_target(shelf, file)) == (
-        f"--target {file} is a GGUF file, which specviz does not read. Name the model it was made from: {way_out}"
+        f"--target {file} is a GGUF file, which specviz does not read. Name the model it was made from: {suggestion}"
     )
     assert refused(capfd, *as_target(shelf, tmp_path)) == (
         f"--target {tmp_path} holds its weights as GGUF only (model.gguf), which specviz does not read. "
-        f"Name the model that was made from: {way_out}"
+        f"Name the model that was made from: {suggestion}"
     )
     hidden = tmp_path / "weights"
     hidden.write_bytes(file.read_bytes())

@@ -249,14 +249,14 @@ def broken_pair(shelf: Shelf, tmp_path: Path) -> str:
     return str(folder)
 
 
-def test_scores_that_are_not_finite_end_the_run(
+def test_logits_that_are_not_finite_end_the_run(
     shelf: Shelf, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder, trace = broken_pair(shelf, tmp_path), tmp_path / "t.jsonl"
     args = ["--draft", shelf.random(1), "--target", folder, "--prompt", "w1 w2 w3", "--k", "1", "--record", str(trace)]
     assert main(["run", *args, "--temperature", "0"]) == 2
     err = capfd.readouterr().err
-    assert re.search(r"Round \d+: The scores of the target .* in float32 are not finite", err)
+    assert re.search(r"Round \d+: The logits of the target .* in float32 are not finite", err)
     lines = [json.loads(line) for line in trace.read_text().splitlines()]
     assert lines[-1]["type"] == "end" and lines[-1]["reason"] == "error" and "not finite" in lines[-1]["detail"]
     assert [line["type"] for line in lines[2:-1]] == ["round"] * (len(lines) - 3) and len(lines) > 3

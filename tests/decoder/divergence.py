@@ -1,4 +1,4 @@
-"""Where a text parts from the target's own greedy text, and whether a tie of rounded scores explains it."""
+"""Where a text parts from the target's own greedy text, and whether a tie of rounded logits explains it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 TIE_STEPS = 4
-"""The bound: scores at most this many steps of the dtype apart are a tie. A forward of K + 1 ids and one of a single
+"""The bound: logits at most this many steps of the dtype apart are a tie. A forward of K + 1 ids and one of a single
 id add the same products in another order, which moves a score by a step or two."""
 
 
@@ -37,14 +37,14 @@ class Parting:
 
 @torch.inference_mode()
 def parting(model: Any, prompt: Sequence[int], ours: Sequence[int], dtype: torch.dtype) -> Parting | None:
-    """The first place where ``ours`` is not what ``model`` says by itself, None if there is none; scores of ``model``
+    """The first place where ``ours`` is not what ``model`` says by itself, None if there is none; logits of ``model``
     from one forward of the whole text without a cache, steps of ``dtype``."""
     logits = model(input_ids=torch.tensor([[*prompt, *ours[:-1]]]), use_cache=False).logits
     behind = logits[0, len(prompt) - 1 :].double()
     for place, (a, b) in enumerate(zip(ours, behind.argmax(-1).tolist(), strict=True)):
         if a != b:
-            scores = behind[place]
-            best = max(abs(float(scores[a])), abs(float(scores[b])))
+            logits = behind[place]
+            best = max(abs(float(logits[a])), abs(float(logits[b])))
             step = torch.finfo(dtype).eps * 2.0 ** floor(log2(best))
-            return Parting(place, a, b, float(scores[b] - scores[a]), step)
+            return Parting(place, a, b, float(logits[b] - logits[a]), step)
     return None

@@ -9,7 +9,7 @@ import transformers
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from specviz.decoder.models import cache_support
-from specviz.decoder.models.cache_support import WayBack
+from specviz.decoder.models.cache_support import RollbackMethod
 
 VOCAB = 48
 WINDOW = 8
@@ -44,7 +44,7 @@ class Family:
 
     config: str
     shape: dict[str, Any]
-    way: WayBack = cache_support.CROP
+    way: RollbackMethod = cache_support.CROP
     kernels: tuple[str, ...] = ("eager", "sdpa")
 
 
@@ -82,7 +82,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "LFM2": Family("Lfm2Config", {**BLOCK, "layer_types": ["conv", "full_attention"], "block_multiple_of": 8}),
     "Mamba": Family(
-        "MambaConfig", {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 8}, cache_support.STEP, ("eager",)
+        "MambaConfig", {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 8}, cache_support.STEPWISE, ("eager",)
     ),
     "Mamba 2": Family(
         "Mamba2Config",
@@ -95,7 +95,7 @@ FAMILIES: dict[str, Family] = {
             "n_groups": 1,
             "chunk_size": 8,
         },
-        cache_support.COPY,
+        cache_support.SNAPSHOT,
         ("eager",),
     ),
     "Jamba": Family(
@@ -111,11 +111,11 @@ FAMILIES: dict[str, Family] = {
             "mamba_d_state": 8,
             "mamba_dt_rank": 4,
         },
-        cache_support.STEP,
+        cache_support.STEPWISE,
     ),
-    "Bamba": Family("BambaConfig", {**BLOCK, **MAMBA2, "attn_layer_indices": [1]}, cache_support.COPY),
+    "Bamba": Family("BambaConfig", {**BLOCK, **MAMBA2, "attn_layer_indices": [1]}, cache_support.SNAPSHOT),
     "Falcon-H1": Family(
-        "FalconH1Config", {**BLOCK, **MAMBA2, "mamba_d_ssm": 32, "head_dim": 8}, cache_support.COPY, ("sdpa",)
+        "FalconH1Config", {**BLOCK, **MAMBA2, "mamba_d_ssm": 32, "head_dim": 8}, cache_support.SNAPSHOT, ("sdpa",)
     ),
     "Granite 4": Family(
         "GraniteMoeHybridConfig",
@@ -127,7 +127,7 @@ FAMILIES: dict[str, Family] = {
             "num_experts_per_tok": 1,
             "shared_intermediate_size": 16,
         },
-        cache_support.COPY,
+        cache_support.SNAPSHOT,
         ("sdpa",),
     ),
     "Qwen3-Next": Family(
@@ -141,27 +141,27 @@ FAMILIES: dict[str, Family] = {
             "moe_intermediate_size": 16,
             "shared_expert_intermediate_size": 16,
         },
-        cache_support.COPY,
+        cache_support.SNAPSHOT,
         ("sdpa",),
     ),
-    "Qwen3.5": Family("Qwen3_5TextConfig", {**BLOCK, **DELTA, "head_dim": 8}, cache_support.COPY, ("sdpa",)),
-    "OLMo Hybrid": Family("OlmoHybridConfig", {**BLOCK, **DELTA}, cache_support.COPY, ("sdpa",)),
+    "Qwen3.5": Family("Qwen3_5TextConfig", {**BLOCK, **DELTA, "head_dim": 8}, cache_support.SNAPSHOT, ("sdpa",)),
+    "OLMo Hybrid": Family("OlmoHybridConfig", {**BLOCK, **DELTA}, cache_support.SNAPSHOT, ("sdpa",)),
     "RecurrentGemma": Family(
         "RecurrentGemmaConfig",
         {**BLOCK, "attention_window_size": WINDOW, "lru_width": 16, "head_dim": 8, "num_hidden_layers": 3},
-        cache_support.REREAD,
+        cache_support.RECOMPUTE,
         ("sdpa",),
     ),
     "RWKV": Family(
         "RwkvConfig",
         {"hidden_size": 16, "attention_hidden_size": 16, "num_hidden_layers": 2, "context_length": 64},
-        cache_support.REREAD,
+        cache_support.RECOMPUTE,
         ("eager",),
     ),
     "GPT": Family(
         "OpenAIGPTConfig",
         {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64},
-        cache_support.REREAD,
+        cache_support.RECOMPUTE,
         ("eager",),
     ),
 }

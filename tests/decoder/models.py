@@ -1,6 +1,6 @@
 """Makers of tiny model folders that transformers loads like any other, with tokenizers to match.
 
-Scripted models have scores that are known at every place, so that p and q are; random ones are small enough to run
+Scripted models have logits that are known at every place, so that p and q are; random ones are small enough to run
 a hundred tokens in a blink.
 """
 
@@ -39,14 +39,14 @@ def text_of(ids: Sequence[int]) -> str:
 
 
 def one_hot(choices: Sequence[int], vocab: int) -> Tensor:
-    """Scores [places, vocab] that leave at place i the id ``choices[i]`` only."""
-    scores = torch.full((len(choices), vocab), IMPOSSIBLE)
-    scores[range(len(choices)), list(choices)] = 0.0
-    return scores
+    """Logits [places, vocab] that leave at place i the id ``choices[i]`` only."""
+    logits = torch.full((len(choices), vocab), IMPOSSIBLE)
+    logits[range(len(choices)), list(choices)] = 0.0
+    return logits
 
 
 def everywhere(probs: Sequence[float], places: int = 512) -> Tensor:
-    """The same distribution at every place, as scores [places, vocab]."""
+    """The same distribution at every place, as logits [places, vocab]."""
     return torch.tensor(probs, dtype=torch.float64).log().clamp_min(IMPOSSIBLE).repeat(places, 1)
 
 
@@ -79,14 +79,14 @@ def save_model(
     save_tokenizer(folder, strings, eos=eos)
 
 
-def scripted(scores: Tensor) -> PreTrainedModel:
-    """A GPT-2 whose next-token scores behind place i are ``scores[i]`` [places, vocab], whatever the tokens are.
+def scripted(logits: Tensor) -> PreTrainedModel:
+    """A GPT-2 whose next-token logits behind place i are ``logits[i]`` [places, vocab], whatever the tokens are.
 
     Tokens embed to nothing, place i to the i-th unit vector; attention and the feed-forward part add nothing. So the
-    last hidden state depends on the place alone, and the output layer that turns it into the wanted scores is the
+    last hidden state depends on the place alone, and the output layer that turns it into the wanted logits is the
     solution of a linear system.
     """
-    places, vocab = scores.shape
+    places, vocab = logits.shape
     width = 2 * (places // 2 + 2)
     config = GPT2Config(
         vocab_size=vocab,
@@ -106,7 +106,7 @@ def scripted(scores: Tensor) -> PreTrainedModel:
                 last.weight.zero_()
                 last.bias.zero_()
         hidden = model.transformer.ln_f(model.transformer.wpe.weight)
-        model.lm_head.weight.copy_((torch.linalg.pinv(hidden) @ scores.double()).T)
+        model.lm_head.weight.copy_((torch.linalg.pinv(hidden) @ logits.double()).T)
     return model.float()
 
 
@@ -172,9 +172,9 @@ class Shelf:
             fill(path)
         return str(path)
 
-    def scripted(self, scores: Tensor, **saving: Any) -> str:
-        key = "scripted", scores.tolist(), saving
-        return self.folder(key, lambda path: save_model(path, scripted(scores), **saving))
+    def scripted(self, logits: Tensor, **saving: Any) -> str:
+        key = "scripted", logits.tolist(), saving
+        return self.folder(key, lambda path: save_model(path, scripted(logits), **saving))
 
     def random(self, seed: int, *, saving: dict[str, Any] | None = None, **shape: Any) -> str:
         key = "random", seed, saving, shape

@@ -67,24 +67,24 @@ class Behind:
         self.q = cache(self._q)
         self.raw_q = cache(self._raw_q)
 
-    def _scores(self, model: CausalModel, continuations: Sequence[tuple[int, ...]], keep: int) -> Tensor:
+    def _logits(self, model: CausalModel, continuations: Sequence[tuple[int, ...]], keep: int) -> Tensor:
         ids = torch.tensor([[*self._ids, *drafted] for drafted in continuations])
         logits = model.model(input_ids=ids, use_cache=False, logits_to_keep=keep).logits
         return sampling.shifted(logits[..., : model.vocab_size])[0]
 
     def _q(self, drafted: tuple[int, ...]) -> Tensor:
         s = self._settings
-        return sampling.process(self._scores(self._draft, [drafted], 1), s.draft_temperature, s.top_k, s.top_p)[0, 0]
+        return sampling.process(self._logits(self._draft, [drafted], 1), s.draft_temperature, s.top_k, s.top_p)[0, 0]
 
     def _raw_q(self, drafted: tuple[int, ...]) -> Tensor:
-        return self._scores(self._draft, [drafted], 1)[0, 0].softmax(-1)
+        return self._logits(self._draft, [drafted], 1)[0, 0].softmax(-1)
 
     def learn(self, blocks: Iterable[tuple[int, ...]]) -> None:
         s = self._settings
         new = sorted(set(blocks) - set(self._blocks))
         for some in (new[i : i + 64] for i in range(0, len(new), 64)):
-            scores = self._scores(self._target, some, len(some[0]) + 1)
-            for drafted, p in zip(some, sampling.process(scores, s.temperature, s.top_k, s.top_p), strict=True):
+            logits = self._logits(self._target, some, len(some[0]) + 1)
+            for drafted, p in zip(some, sampling.process(logits, s.temperature, s.top_k, s.top_p), strict=True):
                 self._blocks[drafted] = p, torch.stack([self.q(drafted[:i]) for i in range(len(drafted))])
 
     def block(self, drafted: tuple[int, ...]) -> tuple[Tensor, Tensor]:

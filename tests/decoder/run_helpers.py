@@ -172,8 +172,8 @@ def loaded(folder: str) -> Any:
 
 
 @torch.inference_mode()
-def fresh_scores(folder: str, ids: Sequence[int]) -> torch.Tensor:
-    """Scores [V] behind ``ids`` from one forward without a cache."""
+def fresh_logits(folder: str, ids: Sequence[int]) -> torch.Tensor:
+    """Logits [V] behind ``ids`` from one forward without a cache."""
     return loaded(folder)(input_ids=torch.tensor([list(ids)]), use_cache=False).logits[0, -1]  # type: ignore[no-any-return]
 
 
@@ -181,7 +181,7 @@ def fresh_scores(folder: str, ids: Sequence[int]) -> torch.Tensor:
 def _greedy(folder: str, prompt: tuple[int, ...], n: int) -> tuple[int, ...]:
     ids = list(prompt)
     for _ in range(n):
-        ids.append(int(fresh_scores(folder, ids).argmax()))
+        ids.append(int(fresh_logits(folder, ids).argmax()))
     return tuple(ids[len(prompt) :])
 
 

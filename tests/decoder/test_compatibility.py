@@ -21,7 +21,7 @@ from transformers import (
 
 from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
-from specviz.decoder.pairing.compatibility import PairFacts, read_pair, refuse_unless_forced
+from specviz.decoder.pairing.compatibility import PairFacts, raise_refusals, read_pair
 from tests.decoder.models import Shelf, one_hot, random, save_model, save_tokenizer, save_wrapped, scripted, words
 from tests.decoder.run_helpers import Feeds, opened, play, setting
 
@@ -74,7 +74,7 @@ def test_c60_a_model_that_cannot_be_used_is_refused_from_its_config(
     good = config_folder(tmp_path / "good", LlamaConfig(**small()), vocabulary=words(16))
     names = {"draft": good, "target": good, role: bad}
     with pytest.raises(SpecvizError, match=reason) as refusal:
-        refuse_unless_forced(facts(names["draft"], names["target"]), force=True)
+        raise_refusals(facts(names["draft"], names["target"]), force=True)
     assert f"--{role} {bad}" in str(refusal.value)
     assert "\n" not in str(refusal.value)
     assert refusal.value.exit_code == 2
@@ -148,9 +148,9 @@ def test_c10_vocabularies_that_differ_by_padding(shelf: Shelf, draft_vocab: int,
 
 @pytest.mark.parametrize("as_bonus", [False, True])
 def test_c11_an_id_the_draft_cannot_read_is_never_fed_to_it(shelf: Shelf, as_bonus: bool) -> None:
-    scores = one_hot([1, 2, 70] + [3] * 60, 72)
-    scores[2, 5] = -1.0
-    target = shelf.scripted(scores, vocabulary=words(64))
+    logits = one_hot([1, 2, 70] + [3] * 60, 72)
+    logits[2, 5] = -1.0
+    target = shelf.scripted(logits, vocabulary=words(64))
     draft = shelf.scripted(one_hot([1, 2, 5 if as_bonus else 4] + [3] * 60, 64))
     pair = opened(target, draft, max_new_tokens=20)
     with Feeds(pair.pair.draft) as feeds:
@@ -283,7 +283,7 @@ def test_a_model_as_its_own_draft_is_loaded_once(shelf: Shelf) -> None:
     assert (pair.pair.draft.role, pair.pair.target.role) == ("draft", "target")
 
 
-def test_scores_of_a_scripted_model_are_what_was_asked_for() -> None:
-    scores = torch.randn(20, 7, dtype=torch.float64)
-    out = scripted(scores)(torch.arange(20)[None] % 7).logits[0]
-    torch.testing.assert_close(out, scores.float(), atol=1e-5, rtol=0)
+def test_logits_of_a_scripted_model_are_what_was_asked_for() -> None:
+    logits = torch.randn(20, 7, dtype=torch.float64)
+    out = scripted(logits)(torch.arange(20)[None] % 7).logits[0]
+    torch.testing.assert_close(out, logits.float(), atol=1e-5, rtol=0)

@@ -22,7 +22,7 @@ from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.models.compiled_forward import fingerprint, settings
 from tests.decoder.family_models import FAMILIES, VOCAB, random_of
 from tests.decoder.models import Shelf, random, text_of
-from tests.decoder.run_helpers import Opened, fresh_scores, opened, play, setting
+from tests.decoder.run_helpers import Opened, fresh_logits, opened, play, setting
 
 LONG = [i % 50 for i in range(70)]
 PROMPTS = [text_of(ids) for ids in ([7], [3, 5, 8], LONG)]
@@ -113,21 +113,21 @@ def test_after_every_round_the_cache_is_what_a_fresh_model_says(both: Both) -> N
     model.prefill(ids[:3])
     for end in (4, 6, 9, 5, 7):  # forth and back, one id and several
         model.roll_back_to(end - 2)
-        scores = model.feed(ids[model.length : end], keep=1)[0]
-        fresh = fresh_scores(folder, ids[:end])
-        torch.testing.assert_close(scores, fresh - fresh.max(), atol=1e-5, rtol=0)
+        logits = model.feed(ids[model.length : end], keep=1)[0]
+        fresh = fresh_logits(folder, ids[:end])
+        torch.testing.assert_close(logits, fresh - fresh.max(), atol=1e-5, rtol=0)
         assert model.length == end
     assert model.cache is not None and model.cache.get_seq_length() == 7
 
 
-def test_end_ids_are_barred_in_compiled_scores_too(both: Both) -> None:
+def test_end_ids_are_barred_in_compiled_logits_too(both: Both) -> None:
     model = both.fast.pair.target
-    model.bar([4, 9], 6)
+    model.suppress([4, 9], 6)
     model.prefill([3, 5, 8])
     probs = model.feed([1, 2, 3, 4], keep=4).softmax(-1)
-    model.bar((), 0)
+    model.suppress((), 0)
     assert [probs[row, [4, 9]].sum() == 0 for row in range(4)] == [True, True, False, False]
-    assert model.odd == 0
+    assert model.non_finite == 0
 
 
 def test_it_is_told_and_recorded(both: Both) -> None:

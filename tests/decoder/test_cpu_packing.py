@@ -23,7 +23,7 @@ def kinds(model: PreTrainedModel) -> set[type]:
 
 
 @torch.no_grad()
-def test_every_linear_layer_is_packed_and_the_scores_stay() -> None:
+def test_every_linear_layer_is_packed_and_the_logits_stay() -> None:
     model = llama()
     before = model(IDS).logits
     assert pack(model) and is_packed(model)

@@ -15,13 +15,13 @@ from specviz.decoder.tensors.sampling import process
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, noisy, save_model, text_of
 from tests.decoder.one_round_sampler import p_value
-from tests.decoder.run_helpers import Opened, fresh_scores, greedy, opened, play, setting
+from tests.decoder.run_helpers import Opened, fresh_logits, greedy, opened, play, setting
 from tests.decoder.test_rollback import assert_exact, cached
 
 FOLDERS = ("gpt2", "llama", "GPT-NeoX")
 PROMPT = [3, 5, 8, 3, 5]
 ROUNDING = 1e-4
-"""Of scores that reach from 0 to -30."""
+"""Of logits that reach from 0 to -30."""
 
 
 def folders(shelf: Shelf, family: str) -> tuple[str, str]:
@@ -77,8 +77,8 @@ def test_the_text_is_the_targets_own(shelf: Shelf, drafter: str, rule: str) -> N
     texts = [[token.id for token in round_.emitted] for round_ in made]
 
     def own(ids: list[int]) -> torch.Tensor:
-        scores = fresh_scores(target, ids)
-        return process(scores - scores.max(), 0.8, None, None)
+        logits = fresh_logits(target, ids)
+        return process(logits - logits.max(), 0.8, None, None)
 
     assert {r.k for r in made} == {2}
     assert p_value([text[0] for text in texts], own(PROMPT)) > 1e-4
@@ -146,7 +146,7 @@ def test_the_draft_is_the_same_behind_a_switch_as_without_one(shelf: Shelf) -> N
     switched = run.rounds[5]
     text = [*run.prompt, *run.ids][: switched.start]
     for token in switched.drafted:
-        q = (fresh_scores(draft, text)).softmax(-1)
+        q = (fresh_logits(draft, text)).softmax(-1)
         assert token.q == pytest.approx(float(q[token.id]), abs=1e-5)
         text.append(token.id)
 

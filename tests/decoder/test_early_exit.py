@@ -9,7 +9,7 @@ import torch
 from specviz.core.errors import SpecvizError
 from specviz.core.options import DrafterOptions, PairOptions
 from specviz.decoder.models import rollback
-from specviz.decoder.models.layer_stack import stack_of
+from specviz.decoder.models.layer_stack import find_layers
 from specviz.decoder.pairing.compatibility import read_pair
 from specviz.decoder.pairing.early_exit_plan import plan_exit
 from tests.decoder.family_models import FAMILIES, random_of
@@ -32,13 +32,13 @@ def alone(shelf: Shelf, name: str, exit_layer: int | None = None) -> Opened:
 def test_every_family_whose_layers_are_a_list(shelf: Shelf, name: str) -> None:
     source = alone(shelf, name, 1)
     target = source.pair.target
-    assert target.stack is not None
+    assert target.layers is not None
     rejected = 0
     for k, length in ((2, 6), (4, 12)):
         prompt = prompt_of(length)
         run = play(source, " ".join(map(str, prompt)), setting(k, 0.0, **LAYERS))
         assert is_greedy(target.model, prompt, run.ids), f"K {k}"
-        with target.stack.only_first(1):
+        with target.layers.only_first(1):
             assert_drafts_are_own(target.model, prompt, run)
         rejected += sum(r.count("rejected") for r in run.rounds)
     assert rejected > 3
@@ -46,7 +46,7 @@ def test_every_family_whose_layers_are_a_list(shelf: Shelf, name: str) -> None:
 
 
 def test_the_test_sees_a_past_that_is_not_put_back(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollback, "put_back", lambda cache, state: None)
+    monkeypatch.setattr(rollback, "restore", lambda cache, state: None)
     source = alone(shelf, "Llama", 1)
     try:
         ids = play(source, " ".join(map(str, prompt_of(12))), setting(4, 0.0, **LAYERS)).ids
@@ -99,12 +99,12 @@ def test_a_draft_that_is_stopped_leaves_the_past_as_it_was(shelf: Shelf) -> None
     target = source.pair.target
     target.prefill([3, 5, 8])
     before = [layer.keys.clone() for layer in target.cache.layers]  # type: ignore[union-attr]
-    with pytest.raises(RuntimeError, match="stop"), target.first_layers(2):
+    with pytest.raises(RuntimeError, match="stop"), target.early_exit(2):
         target.feed([1], keep=1)
         assert target.length == 4
         raise RuntimeError("stop")
     assert target.length == 3
-    assert target.stack is not None and len(target.stack.layers) == 4
+    assert target.layers is not None and len(target.layers.layers) == 4
     after = [layer.keys for layer in target.cache.layers]  # type: ignore[union-attr]
     assert all(map(torch.equal, before, after))
 
@@ -137,8 +137,8 @@ def test_a_model_of_one_layer_has_no_exit(shelf: Shelf) -> None:
 
 
 def test_layers_that_are_not_one_list_are_refused_by_name(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specviz.decoder.pairing.early_exit_plan.stack_of", lambda model, config: None)
-    monkeypatch.setattr("specviz.decoder.models.causal_model.stack_of", lambda model, config: None)
+    monkeypatch.setattr("specviz.decoder.pairing.early_exit_plan.find_layers", lambda model, config: None)
+    monkeypatch.setattr("specviz.decoder.models.causal_model.find_layers", lambda model, config: None)
     folder = shelf.random(6, layers=4, width=32, spread=0.2)
     for said in refused(shelf, folder, None):
         assert said.startswith(f"--drafter layers cannot be used with --target {folder} (gpt2): its layers are not one")
@@ -147,10 +147,10 @@ def test_layers_that_are_not_one_list_are_refused_by_name(shelf: Shelf, monkeypa
 
 def test_the_list_of_layers_is_the_one_that_is_no_part_of_another(shelf: Shelf) -> None:
     model = random_of(FAMILIES["Qwen3-Next"])  # two layers of two experts each
-    stack = stack_of(model, model.config)
+    stack = find_layers(model, model.config)
     assert stack is not None and stack.name == "layers" and len(stack.layers) == 2
     model.add_module("others", torch.nn.ModuleList([torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)]))
-    assert stack_of(model, model.config) is None
+    assert find_layers(model, model.config) is None
 
 
 def test_costs_by_numbers_of_parameters(shelf: Shelf) -> None:

@@ -19,9 +19,9 @@ from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
 from specviz.decoder import source as live
 from specviz.decoder.models import causal_model, rollback
-from specviz.decoder.models.cache_support import REREAD, way_back, why_refused
-from specviz.decoder.pairing.compatibility import read_pair, refuse_unless_forced
-from specviz.decoder.pairing.prompt import Read
+from specviz.decoder.models.cache_support import RECOMPUTE, rollback_method, unsupported_reason
+from specviz.decoder.pairing.compatibility import raise_refusals, read_pair
+from specviz.decoder.pairing.prompt import EncodedPrompt
 from tests.decoder.family_models import FAMILIES, VOCAB, WINDOW, Family, random_of
 from tests.decoder.models import Shelf, noisy, save_model, save_tokenizer, words
 from tests.decoder.run_helpers import Feeds, Opened, Played, opened, play, setting
@@ -43,8 +43,8 @@ def pair_of(shelf: Shelf, name: str, **options: Any) -> Opened:
 def prompts_are_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some families come with a tokenizer of their own, whatever their folder holds."""
 
-    def read(_target: Any, text: str, *_: Any, **__: Any) -> Read:
-        return Read(text, tuple(int(i) for i in text.split() if i.isdigit()))
+    def read(_target: Any, text: str, *_: Any, **__: Any) -> EncodedPrompt:
+        return EncodedPrompt(text, tuple(int(i) for i in text.split() if i.isdigit()))
 
     monkeypatch.setattr(live, "read_prompt", read)
 
@@ -92,7 +92,7 @@ def test_c26_c27_every_family_is_exact(shelf: Shelf, name: str, kernel: str) -> 
     draft, target = source.pair.draft, source.pair.target
     for model in (draft.model, target.model):
         model.set_attn_implementation(kernel)
-    assert draft.way_back is target.way_back is FAMILIES[name].way
+    assert draft.rollback is target.rollback is FAMILIES[name].way
     accepted = rejected = 0
     seen: set[int] = set()
     for k, length in PROMPTS.items():
@@ -181,15 +181,15 @@ def test_c27_a_slow_path_is_told(shelf: Shelf, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "broken"),
-    [("Mamba 2", "put_back"), ("Jamba", "put_back"), ("Mamba", "steps"), ("Mistral, windows", "record")],
+    [("Mamba 2", "restore"), ("Jamba", "restore"), ("Mamba", "steps"), ("Mistral, windows", "record")],
 )
 def test_the_test_sees_what_a_wrong_way_back_leaves(
     shelf: Shelf, name: str, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if broken == "put_back":
-        monkeypatch.setattr(rollback, "put_back", lambda cache, state: None)
+    if broken == "restore":
+        monkeypatch.setattr(rollback, "restore", lambda cache, state: None)
     elif broken == "steps":
-        monkeypatch.setattr(rollback.Stepped, "feed", rollback.Copied.feed)
+        monkeypatch.setattr(rollback.StepwiseState, "feed", rollback.SnapshotState.feed)
     else:
         monkeypatch.setattr(transformers.DynamicCache, "activate_past_recording", lambda self: None)
     source = pair_of(shelf, name)
@@ -222,14 +222,14 @@ def test_what_cannot_be_exact_is_refused_from_the_config(shelf: Shelf, kind: str
     bad = shelf.folder(("refused", kind), fill)
     names = {"draft": other, "target": other, role: bad}
     with pytest.raises(SpecvizError) as caught:
-        refuse_unless_forced(read_pair(PairOptions(names["draft"], names["target"])), force=True)
+        raise_refusals(read_pair(PairOptions(names["draft"], names["target"])), force=True)
     assert str(caught.value) == (
         f"--{role} {bad} ({kind}) cannot be used: {reason}. Choose a language model of another family."
     )
 
 
 def test_a_slow_path_that_only_the_loaded_model_shows_is_told(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(causal_model, "way_back", lambda config, model_class: REREAD)
+    monkeypatch.setattr(causal_model, "rollback_method", lambda config, model_class: RECOMPUTE)
     source = pair_of(shelf, "GPT-2")
     told = [notice.message for notice in source.notices if "slow path" in notice.message]
     assert [message.split()[2] for message in told] == ["--draft", "--target"]
@@ -241,8 +241,8 @@ def test_a_slow_path_that_only_the_loaded_model_shows_is_told(shelf: Shelf, monk
 
 def test_a_family_nobody_measured_is_read_again_from_its_start() -> None:
     config = transformers.AutoConfig.for_model("nemotron_h")
-    assert why_refused(config) is None
-    assert way_back(config) is REREAD
+    assert unsupported_reason(config) is None
+    assert rollback_method(config) is RECOMPUTE
 
 
 def test_code_of_a_models_own_without_a_cache_of_ours_is_read_again() -> None:
@@ -250,8 +250,10 @@ def test_code_of_a_models_own_without_a_cache_of_ours_is_read_again() -> None:
         def forward(self, input_ids: Any, past_key_values: Any = None) -> None: ...
 
     config = FAMILIES["Llama"]
-    assert way_back(random_of(config).config, Own) is REREAD
+    assert rollback_method(random_of(config).config, Own) is RECOMPUTE
     assert (
-        way_back(random_of(FAMILIES["Mamba 2"]).config, type("Mamba2", (), {"forward": lambda self, cache: None}))
-        is REREAD
+        rollback_method(
+            random_of(FAMILIES["Mamba 2"]).config, type("Mamba2", (), {"forward": lambda self, cache: None})
+        )
+        is RECOMPUTE
     )

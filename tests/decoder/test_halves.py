@@ -42,10 +42,10 @@ def test_c29_in_bfloat16_texts_part_at_ties_only(shelf: Shelf, shape: dict[str, 
 
 def scripted(shelf: Shelf, gap: float, place: int) -> str:
     """A target that wants id 5 everywhere; behind ``place`` tokens of the text, id 2 is only ``gap`` short of it."""
-    scores = torch.full((32, 8), IMPOSSIBLE)
-    scores[:, 5] = 6.0
-    scores[len(PROMPT) - 1 + place, 2] = 6.0 - gap
-    return shelf.scripted(scores)
+    logits = torch.full((32, 8), IMPOSSIBLE)
+    logits[:, 5] = 6.0
+    logits[len(PROMPT) - 1 + place, 2] = 6.0 - gap
+    return shelf.scripted(logits)
 
 
 def test_c29_less_than_a_step_between_the_best_two_is_named_a_tie(shelf: Shelf) -> None:

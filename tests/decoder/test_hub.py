@@ -18,7 +18,7 @@ from specviz.core.events import Event, Notice, Progress, Settings
 from specviz.core.options import PairOptions, RunOptions
 from specviz.decoder.checkpoints import download
 from specviz.decoder.checkpoints import hub as hub_module
-from specviz.decoder.checkpoints.hub import Locator, Places, fetch
+from specviz.decoder.checkpoints.hub import Locator, PairLocations, fetch
 from specviz.decoder.pairing.compatibility import read_pair
 from specviz.decoder.source import LiveSource
 from tests.decoder.fake_hub import COMMIT, FakeHub, Model, standing_in
@@ -69,8 +69,8 @@ def refused(asked: PairOptions | None = None) -> str:
     return str(caught.value)
 
 
-def locate(asked: PairOptions) -> Places:
-    return Locator(asked, lambda _: None).both()
+def locate(asked: PairOptions) -> PairLocations:
+    return Locator(asked, lambda _: None).locate_pair()
 
 
 def weights_in_bytes(said: list[Event], stage: str) -> list[Progress]:
@@ -177,28 +177,30 @@ def test_missing_repositories_revisions_and_logins(pair: FakeHub) -> None:
 
 
 def test_c56c_offline_with_nothing_cached(pair: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    way_out = "Run once without it, or name a local folder."
+    suggestion = "Run once without it, or name a local folder."
     assert refused(options(offline=True)) == (
-        f"--target org/target is not in the cache, and --offline was given. {way_out}"
+        f"--target org/target is not in the cache, and --offline was given. {suggestion}"
     )
     assert refused(options(offline=True, target_revision="v9")) == (
-        f"--target org/target at revision v9 is not in the cache, and --offline was given. {way_out}"
+        f"--target org/target at revision v9 is not in the cache, and --offline was given. {suggestion}"
     )
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert refused() == f"--target org/target is not in the cache, and HF_HUB_OFFLINE is set. {way_out}"
+    assert refused() == f"--target org/target is not in the cache, and HF_HUB_OFFLINE is set. {suggestion}"
     assert not pair.asked
 
 
 def test_c56b_offline_with_a_file_missing(pair: FakeHub, cache: Path) -> None:
     opened()
     folder = cache / "models--org--draft" / "snapshots" / COMMIT
-    way_out = "in the cache, and --offline was given. Run once without it, or name a local folder."
+    suggestion = "in the cache, and --offline was given. Run once without it, or name a local folder."
     (folder / "model.safetensors").unlink()
     assert refused(options(offline=True)) == (
-        f"--draft org/draft has a config.json but no weights (model.safetensors) {way_out}"
+        f"--draft org/draft has a config.json but no weights (model.safetensors) {suggestion}"
     )
     (folder / "tokenizer.json").unlink()
-    assert refused(options(offline=True)) == f"--draft org/draft has no tokenizer (tokenizer.json is missing) {way_out}"
+    assert (
+        refused(options(offline=True)) == f"--draft org/draft has no tokenizer (tokenizer.json is missing) {suggestion}"
+    )
     opened()
 
 
@@ -294,7 +296,7 @@ def test_a_file_that_another_program_is_bringing(pair: FakeHub, monkeypatch: pyt
     place = locate(options()).target
     assert place.repository
     blob = place.folder.parent.parent / "blobs" / place.repository.blobs["model.safetensors"]
-    with download._only_one(blob), pytest.raises(SpecvizError) as caught:
+    with download._blob_lock(blob), pytest.raises(SpecvizError) as caught:
         fetch(place, ["model.safetensors"], "target", lambda _: None)
     assert str(caught.value) == (
         "--target org/target is being downloaded by another program at the moment. Wait for it, then start again."

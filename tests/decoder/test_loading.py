@@ -76,7 +76,7 @@ def test_weights_that_are_incomplete_are_no_random_ones(shelf: Shelf, tmp_path: 
 
 
 def broken_at(shelf: Shelf, place: int) -> str:
-    """A model whose scores are NaN from ``place`` on."""
+    """A model whose logits are NaN from ``place`` on."""
 
     def fill(folder: Path) -> None:
         model = scripted(everywhere([0.4, 0.3, 0.2, 0.1], 48))
@@ -89,13 +89,13 @@ def broken_at(shelf: Shelf, place: int) -> str:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("role", ["draft", "target"])
-def test_scores_that_are_not_finite_end_the_run_in_words(shelf: Shelf, role: str, dtype: str) -> None:
+def test_logits_that_are_not_finite_end_the_run_in_words(shelf: Shelf, role: str, dtype: str) -> None:
     healthy = shelf.scripted(everywhere([0.4, 0.3, 0.2, 0.1], 48))
     broken = broken_at(shelf, 10)
     names = {"draft": healthy, "target": healthy, role: broken}
     pair = opened(names["target"], names["draft"], dtype=dtype)
     with pytest.raises(
-        SpecvizError, match=rf"^Round 4: The scores of the {role} .* in {dtype} are not finite"
+        SpecvizError, match=rf"^Round 4: The logits of the {role} .* in {dtype} are not finite"
     ) as error:
         play(pair, "w1", setting(2, 0.0))
     assert broken in str(error.value)
@@ -103,8 +103,8 @@ def test_scores_that_are_not_finite_end_the_run_in_words(shelf: Shelf, role: str
     assert error.value.exit_code == 2
 
 
-def test_scores_that_are_not_finite_in_the_prompt(shelf: Shelf) -> None:
-    with pytest.raises(SpecvizError, match=r"^Before round 1: The scores of the target .* in float32 are not finite"):
+def test_logits_that_are_not_finite_in_the_prompt(shelf: Shelf) -> None:
+    with pytest.raises(SpecvizError, match=r"^Before round 1: The logits of the target .* in float32 are not finite"):
         play(opened(broken_at(shelf, 1), shelf.scripted(everywhere([0.4, 0.3, 0.2, 0.1], 48))), "w1 w2 w3", setting(2))
 
 

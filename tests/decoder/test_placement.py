@@ -18,7 +18,7 @@ from specviz.decoder.loading import weights
 from specviz.decoder.models import cpu_packing
 from specviz.decoder.pairing import placement as devices
 from specviz.decoder.pairing.model_info import ModelFiles
-from specviz.decoder.pairing.placement import Placement, choose_device, choose_dtype, placements, share_out
+from specviz.decoder.pairing.placement import Placement, assign_gpus, choose_device, choose_dtype, placements
 from specviz.decoder.source import LiveSource
 from tests.decoder.fake_devices import CPU, ONE, OTHER, Elsewhere, move
 from tests.decoder.models import Shelf, random, save_model
@@ -110,7 +110,7 @@ def facts_of(dtype: str | None, parameters: int, method: str | None = None) -> A
         name="x",
         config=config,
         weights=SimpleNamespace(files=("model.safetensors",), format="safetensors"),
-        source=SimpleNamespace(files={"model.safetensors": size}),
+        location=SimpleNamespace(files={"model.safetensors": size}),
     )
 
 
@@ -205,7 +205,7 @@ def test_c31_a_models_own_sampling_settings_are_ignored(shelf: Shelf) -> None:
     ],
 )
 def test_gpus_are_shared_out(free: list[int], draft: int, target: int, expected: tuple[int, int | None]) -> None:
-    assert share_out([n * GB for n in free], draft * GB, target * GB) == expected
+    assert assign_gpus([n * GB for n in free], draft * GB, target * GB) == expected
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, Placement], dict[st
     monkeypatch.setattr(weights, "is_accelerate_available", lambda: True)
 
     def load(facts: Any, placement: Placement) -> dict[str, Any]:
-        facts.place, facts.trusted = "x", False
+        facts.folder, facts.trusted = "x", False
         weights.load_weights(facts, placement)
         return asked
 
@@ -287,7 +287,7 @@ def test_a_quantised_checkpoint_is_neither_moved_nor_cast(
     asked = given(facts, Placement(device, dtype, as_stored=True))
     assert (asked["dtype"], "moved" in asked) == (torch.float16, False)
     assert asked.get("device_map") == ({"": device} if mapped else None)
-    assert devices.numbers(SimpleNamespace(dtype=torch.float16, config=facts.config)) == "float16 gptq"
+    assert devices.dtype_label(SimpleNamespace(dtype=torch.float16, config=facts.config)) == "float16 gptq"
 
 
 @pytest.mark.parametrize("accelerated", [True, False])
@@ -327,14 +327,14 @@ def test_without_accelerate_the_way_out_is_told(
 
 def test_a_spread_model_says_over_what() -> None:
     model: Any = SimpleNamespace(hf_device_map={"a": 0, "b": 1, "c": 1}, device=GPU)
-    assert devices.where(model) == "cuda:0+cuda:1"
+    assert devices.device_label(model) == "cuda:0+cuda:1"
 
 
 # C54: weights that do not load
 
 
 @pytest.mark.parametrize(
-    ("error", "cause", "way_out"),
+    ("error", "cause", "suggestion"),
     [
         (
             torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
@@ -346,7 +346,7 @@ def test_a_spread_model_says_over_what() -> None:
     ],
 )
 def test_c54_a_draft_that_does_not_load_is_named_with_the_cause(
-    shelf: Shelf, error: Exception, cause: str, way_out: str, monkeypatch: pytest.MonkeyPatch
+    shelf: Shelf, error: Exception, cause: str, suggestion: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drafts, targets = pair_of(shelf)
 
@@ -358,4 +358,4 @@ def test_c54_a_draft_that_does_not_load_is_named_with_the_cause(
         opened(targets, drafts)
     message = str(caught.value)
     assert message.startswith(f"The weights of --draft {drafts} cannot be loaded ({type(error).__name__}): ")
-    assert cause in message and message.endswith(way_out)
+    assert cause in message and message.endswith(suggestion)

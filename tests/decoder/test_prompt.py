@@ -11,7 +11,7 @@ from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
 from specviz.decoder.checkpoints.hub import Locator
 from specviz.decoder.pairing.model_info import ModelFacts, read_files, read_model
-from specviz.decoder.pairing.prompt import Read, read_prompt
+from specviz.decoder.pairing.prompt import EncodedPrompt, read_prompt
 from tests.decoder.models import Shelf, random, save_model, text_of, words
 from tests.decoder.run_helpers import Feeds, opened, play, setting
 
@@ -42,10 +42,10 @@ def save(folder: Path, *, adds_start: bool = False, start: bool = True, template
 
 def facts(folder: str) -> ModelFacts:
     asked = PairOptions(folder, folder)
-    return read_model(read_files(Locator(asked, lambda _: None).find("target"), asked))
+    return read_model(read_files(Locator(asked, lambda _: None).locate("target"), asked))
 
 
-def read(folder: str, prompt: str, *, chat: bool = False) -> Read:
+def read(folder: str, prompt: str, *, chat: bool = False) -> EncodedPrompt:
     return read_prompt(facts(folder), prompt, 64, chat=chat)
 
 

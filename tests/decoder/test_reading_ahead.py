@@ -16,7 +16,7 @@ from specviz.core.source import Emit
 from specviz.decoder import source as live
 from specviz.decoder.checkpoints.hub import Locator
 from specviz.decoder.loading import weights as loading
-from specviz.decoder.loading.background import Beside, Dropped
+from specviz.decoder.loading.background import BackgroundTask, Cancelled
 from specviz.decoder.loading.weights import load_weights
 from specviz.decoder.measuring.peak_memory import peak
 from specviz.decoder.pairing.compatibility import read_pair, with_tokenizers
@@ -33,7 +33,7 @@ def source(draft: str, target: str) -> live.LiveSource:
     return live.LiveSource(RunOptions(PairOptions(draft, target), Settings(), calibrate=0))
 
 
-# Work beside other work
+# Work task other work
 
 
 def test_events_come_where_the_work_is_waited_for() -> None:
@@ -44,25 +44,25 @@ def test_events_come_where_the_work_is_waited_for() -> None:
         emit(Progress("draft", 2, 2))
         return 3
 
-    with Beside(work) as beside:
-        beside.begin()
-        assert beside.wait(lambda event: said.append((event, threading.current_thread()))) == 3
+    with BackgroundTask(work) as task:
+        task.start()
+        assert task.wait(lambda event: said.append((event, threading.current_thread()))) == 3
     here = threading.current_thread()
     assert said == [(Progress("draft", 1, 2), here), (Progress("draft", 2, 2), here)]
 
 
 def test_work_that_has_not_begun_is_done_where_it_is_waited_for() -> None:
-    with Beside(lambda _: threading.current_thread()) as beside:
-        assert beside.wait(lambda _: None) is threading.current_thread()
+    with BackgroundTask(lambda _: threading.current_thread()) as task:
+        assert task.wait(lambda _: None) is threading.current_thread()
 
 
 def test_an_error_comes_where_the_work_is_waited_for() -> None:
     def work(_: Emit) -> NoReturn:
         raise SpecvizError("no")
 
-    with pytest.raises(SpecvizError, match=r"^no$"), Beside(work) as beside:
-        beside.begin()
-        beside.wait(lambda _: None)
+    with pytest.raises(SpecvizError, match=r"^no$"), BackgroundTask(work) as task:
+        task.start()
+        task.wait(lambda _: None)
 
 
 def test_work_that_nobody_waits_for_is_dropped_at_its_next_event() -> None:
@@ -73,19 +73,19 @@ def test_work_that_nobody_waits_for_is_dropped_at_its_next_event() -> None:
         left.wait(PATIENCE_S)
         try:
             emit(Progress("draft"))
-        except Dropped:
+        except Cancelled:
             ended.append(True)
             raise
 
-    with pytest.raises(KeyboardInterrupt), Beside(work) as beside:
-        beside.begin()
+    with pytest.raises(KeyboardInterrupt), BackgroundTask(work) as task:
+        task.start()
         begun.wait(PATIENCE_S)
         threading.Timer(0.01, left.set).start()
         raise KeyboardInterrupt
     assert ended == [True]
 
 
-# Weights beside tokenizers
+# Weights task tokenizers
 
 
 def test_weights_are_read_while_tokenizers_are(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_a_refused_pair_stops_the_reading(shelf: Shelf, monkeypatch: pytest.Monk
     with pytest.raises(SpecvizError, match=r"^no pair$"):
         source(shelf.random(1), shelf.random(2)).open(lambda _: None)
     assert "target" not in said
-    assert "specviz-beside" not in {thread.name for thread in threading.enumerate()}
+    assert "specviz-task" not in {thread.name for thread in threading.enumerate()}
 
 
 # Memory
@@ -154,7 +154,7 @@ def test_a_refused_pair_stops_the_reading(shelf: Shelf, monkeypatch: pytest.Monk
 
 def files_of(folder: str) -> ModelFiles:
     options = PairOptions(folder, folder)
-    return read_files(Locator(options, lambda _: None).find("target"), options)
+    return read_files(Locator(options, lambda _: None).locate("target"), options)
 
 
 def span(model: PreTrainedModel) -> int:

@@ -11,7 +11,7 @@ from specviz.core.options import RunRequest
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.models.rollback import roll_back
 from tests.decoder.models import Shelf, one_hot, text_of
-from tests.decoder.run_helpers import Feeds, Opened, fresh_scores, opened, play, setting
+from tests.decoder.run_helpers import Feeds, Opened, fresh_logits, opened, play, setting
 
 
 def cached(model: CausalModel) -> int:
@@ -25,18 +25,18 @@ def rounds_of(pair: Opened, prompt: str, ask: Any, stopped: Any = lambda: False)
     return (event for event in events if isinstance(event, Round))
 
 
-def next_scores(model: CausalModel, ids: list[int]) -> torch.Tensor:
-    """The model's next-token scores [V] by way of its cache, which is left as it was."""
+def next_logits(model: CausalModel, ids: list[int]) -> torch.Tensor:
+    """The model's next-token logits [V] by way of its cache, which is left as it was."""
     length = model.length
-    scores = model.feed(ids[length:], keep=1)[0]
+    logits = model.feed(ids[length:], keep=1)[0]
     model.roll_back_to(length)
-    return scores
+    return logits
 
 
 def assert_exact(model: CausalModel, folder: str, ids: list[int], atol: float = 1e-5) -> None:
-    """The cached and a fresh model agree on what comes next, up to the shift of their scores."""
-    fresh = fresh_scores(folder, ids)
-    torch.testing.assert_close(next_scores(model, ids), fresh - fresh.max(), atol=atol, rtol=0)
+    """The cached and a fresh model agree on what comes next, up to the shift of their logits."""
+    fresh = fresh_logits(folder, ids)
+    torch.testing.assert_close(next_logits(model, ids), fresh - fresh.max(), atol=atol, rtol=0)
 
 
 def test_c06a_a_twin_accepts_everything_for_120_tokens(shelf: Shelf) -> None:
@@ -56,8 +56,8 @@ def test_c06b_both_caches_are_exact_after_every_round(shelf: Shelf, accepted: in
     while len(ids) < n_prompt + 40:
         here = list(ids)
         for _ in range(accepted):
-            here.append(int(fresh_scores(draft, here).argmax()))
-        here.append((int(fresh_scores(draft, here).argmax()) + 1) % vocab)
+            here.append(int(fresh_logits(draft, here).argmax()))
+        here.append((int(fresh_logits(draft, here).argmax()) + 1) % vocab)
         scripted += here[len(ids) :]
         ids = here
     target = shelf.scripted(one_hot((scripted + [0] * places)[:places], vocab))

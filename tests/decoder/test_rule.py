@@ -315,28 +315,28 @@ def test_inverse_cdf_is_exact_in_the_tail() -> None:
 
 
 def test_process_cuts_in_the_written_order() -> None:
-    scores = shifted(torch.tensor([0.5, 0.25, 0.15, 0.1]).log())[0]
-    assert process(scores, 1.0, None, None).tolist() == pytest.approx([0.5, 0.25, 0.15, 0.1])
-    assert process(scores, 0.5, None, None).tolist() == pytest.approx(
+    logits = shifted(torch.tensor([0.5, 0.25, 0.15, 0.1]).log())[0]
+    assert process(logits, 1.0, None, None).tolist() == pytest.approx([0.5, 0.25, 0.15, 0.1])
+    assert process(logits, 0.5, None, None).tolist() == pytest.approx(
         [0.25 / 0.345, 0.0625 / 0.345, 0.0225 / 0.345, 0.01 / 0.345]
     )
-    assert process(scores, 1.0, 2, None).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
-    assert process(scores, 1.0, None, 0.5).tolist() == pytest.approx([1, 0, 0, 0])
-    assert process(scores, 1.0, None, 0.51).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
-    assert process(scores, 1.0, 2, 0.6).tolist() == pytest.approx([1, 0, 0, 0]), "top-p counts what top-k left"
-    assert process(scores, 0.5, None, 0.7).tolist() == pytest.approx([1, 0, 0, 0]), "top-p counts after temperature"
-    assert process(scores, 1.0, 9, 1.0).tolist() == pytest.approx([0.5, 0.25, 0.15, 0.1])
+    assert process(logits, 1.0, 2, None).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
+    assert process(logits, 1.0, None, 0.5).tolist() == pytest.approx([1, 0, 0, 0])
+    assert process(logits, 1.0, None, 0.51).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
+    assert process(logits, 1.0, 2, 0.6).tolist() == pytest.approx([1, 0, 0, 0]), "top-p counts what top-k left"
+    assert process(logits, 0.5, None, 0.7).tolist() == pytest.approx([1, 0, 0, 0]), "top-p counts after temperature"
+    assert process(logits, 1.0, 9, 1.0).tolist() == pytest.approx([0.5, 0.25, 0.15, 0.1])
 
 
 def test_process_keeps_ties_at_a_cut_and_takes_the_lowest_id_when_greedy() -> None:
-    scores = shifted(torch.tensor([0.2, 0.3, 0.3, 0.2]).log())[0]
-    assert process(scores, 1.0, 1, None).tolist() == pytest.approx([0, 0.5, 0.5, 0])
-    assert process(scores, 1.0, 3, None).tolist() == pytest.approx([0.2, 0.3, 0.3, 0.2])
-    assert process(scores, 1.0, None, 0.1).tolist() == pytest.approx([0, 0.5, 0.5, 0])
-    assert process(scores, 0.0, None, None).tolist() == [0, 1, 0, 0]
+    logits = shifted(torch.tensor([0.2, 0.3, 0.3, 0.2]).log())[0]
+    assert process(logits, 1.0, 1, None).tolist() == pytest.approx([0, 0.5, 0.5, 0])
+    assert process(logits, 1.0, 3, None).tolist() == pytest.approx([0.2, 0.3, 0.3, 0.2])
+    assert process(logits, 1.0, None, 0.1).tolist() == pytest.approx([0, 0.5, 0.5, 0])
+    assert process(logits, 0.0, None, None).tolist() == [0, 1, 0, 0]
 
 
-def test_process_takes_half_precision_scores_to_float32() -> None:
+def test_process_takes_half_precision_logits_to_float32() -> None:
     probs = process(shifted(torch.randn(3, 50_000).bfloat16())[0], 0.7, None, 0.9)
     assert probs.dtype == torch.float32
     assert probs.sum(-1).tolist() == pytest.approx([1, 1, 1], abs=1e-5)
@@ -352,9 +352,9 @@ def test_top_p_of_the_largest_is_top_p_of_all(monkeypatch: pytest.MonkeyPatch, s
         return real(self, *args, **kwargs)
 
     monkeypatch.setattr(torch.Tensor, "sort", sort)
-    scores, _ = shifted(torch.randn(3, 4 * HEAD, generator=torch.Generator().manual_seed(1)) * spread)
-    probs = process(scores, 1.0, None, None)
-    cut = process(scores, 1.0, None, 0.8)
+    logits, _ = shifted(torch.randn(3, 4 * HEAD, generator=torch.Generator().manual_seed(1)) * spread)
+    probs = process(logits, 1.0, None, None)
+    cut = process(logits, 1.0, None, 0.8)
     assert {"head": 0, "part": HEAD, "all": 4 * HEAD - 1}[parts] <= max(sizes) <= 4 * HEAD * (parts != "head")
     assert parts != "part" or max(sizes) < 4 * HEAD
     for row, left in zip(probs.double(), cut, strict=True):

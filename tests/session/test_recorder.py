@@ -81,11 +81,11 @@ def test_a_closed_recording_was_ended_by_the_user(tmp_path: Path) -> None:
 
 def test_a_failure_keeps_the_rounds_before_it(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    record(path, [*run()[:4], Failed("Scores are not finite.", "Traceback", 2)])
+    record(path, [*run()[:4], Failed("Logits are not finite.", "Traceback", 2)])
     trace = read(path)
     assert len(trace.rounds) == 2
     assert trace.end is not None
-    assert (trace.end.reason, trace.end.detail) == ("error", "Scores are not finite.")
+    assert (trace.end.reason, trace.end.detail) == ("error", "Logits are not finite.")
 
 
 def test_what_comes_behind_the_end_is_another_run(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from specviz.core.safe_text import safe_terminal_text
 from specviz.render.console import colours, plain_words, show, speaks_unicode
 
 if TYPE_CHECKING:
-    from specviz.decoder.checkpoints.location import Place
+    from specviz.decoder.checkpoints.location import CheckpointLocation
     from specviz.decoder.pairing.finding import Finding
 
 STYLES = {"pass": "green", "note": "yellow", "refuse": "bold red"}
@@ -31,7 +31,7 @@ def check(options: RunOptions) -> int:
     table.add_row("model", _cell(options.pair.draft or f"(drafter {drafter})"), _cell(options.pair.target))
     for finding in findings:
         status = Text(finding.status, style=STYLES[finding.status])
-        table.add_row(finding.subject, *map(_cell, finding.cells), status)
+        table.add_row(finding.subject, *map(_cell, finding.columns), status)
     console = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
     console.print(table)
     for finding in findings:
@@ -51,22 +51,22 @@ def check(options: RunOptions) -> int:
 def find(options: RunOptions) -> "list[Finding]":
     """Every line. A model that cannot be found is one, and the other is looked over all the same."""
     models = locator(options.pair, lambda _: None)
-    places: dict[Role, Place] = {}
+    locations: dict[Role, CheckpointLocation] = {}
     lost: dict[Role, SpecvizError] = {}
     for role in options.pair.roles:
         try:
-            places[role] = models.find(role)
+            locations[role] = models.locate(role)
         except SpecvizError as error:
             lost[role] = error
-    from specviz.decoder.pairing.finding import refusal
+    from specviz.decoder.pairing.finding import refused_finding
 
-    findings = [refusal("files", role, error) for role, error in lost.items()]
-    if places:
+    findings = [refused_finding("files", role, error) for role, error in lost.items()]
+    if locations:
         from specviz.decoder.check import look_over
         from specviz.decoder.loading.weights import quiet_libraries
 
         quiet_libraries()
-        findings += look_over(options, places)
+        findings += look_over(options, locations)
     return findings
 
 

@@ -36,11 +36,11 @@ class DeferredSource:
 
     def open(self, emit: Emit) -> None:
         gc.set_threshold(*COLLECT)
-        places = locator(self._options.pair, emit).both()
+        locations = locator(self._options.pair, emit).locate_pair()
         emit(Progress("import"))
         from specviz.decoder.source import LiveSource
 
-        self._source = LiveSource(self._options, places)
+        self._source = LiveSource(self._options, locations)
         self._source.open(emit)
 
     def run(

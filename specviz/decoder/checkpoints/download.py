@@ -20,23 +20,23 @@ from huggingface_hub.utils import WeakFileLock, build_hf_headers, get_session, h
 
 from specviz.decoder.checkpoints.files import Problem
 
-Moved = Callable[[int], None]
+OnBytes = Callable[[int], None]
 """Called with the number of bytes that came, negative where some were thrown away."""
 
 STALL_S = 10.0
 """Longest wait for the next piece of a file."""
-MUCH = 1 << 20
+PROGRESS_BYTES = 1 << 20
 RETRIES = 3
-"""How often a connection may break in a row that brought less than MUCH bytes."""
+"""How many times in a row a connection may break after less than PROGRESS_BYTES."""
 SHA256_LETTERS = 64
 
 
-class Stuck(Exception):
+class TransferError(Exception):
     """A transfer that cannot go on for a reason of its own."""
 
-    def __init__(self, what: str, way_out: str) -> None:
+    def __init__(self, what: str, suggestion: str) -> None:
         super().__init__(what)
-        self.problem = Problem(what, way_out)
+        self.problem = Problem(what, suggestion)
 
 
 def of_the_network(error: BaseException) -> bool:
@@ -47,34 +47,34 @@ def of_the_network(error: BaseException) -> bool:
     return isinstance(error, kinds) or type(error).__module__.startswith(("httpx", "httpcore"))
 
 
-def resume(url: str, blob: Path, size: int, moved: Moved) -> None:
+def resume(url: str, blob: Path, size: int, on_bytes: OnBytes) -> None:
     """Bring the ``size`` bytes of ``url`` to ``blob`` of the cache, going on with what an earlier run has left.
 
     A connection that breaks is taken up again at once if it brought anything, and a few times if that was little.
-    Raises what the client raises, and Stuck.
+    Raises what the client raises, and TransferError.
     """
     part = blob.with_name(f"{blob.name}.incomplete")
     blob.parent.mkdir(parents=True, exist_ok=True)
-    with _only_one(blob):
+    with _blob_lock(blob):
         if blob.exists():
-            moved(size)
+            on_bytes(size)
             return
-        whole_at_once = _fill(url, part, size, moved)
+        whole_at_once = _fill(url, part, size, on_bytes)
         if not whole_at_once and not _is_content(part, blob.name):
             part.unlink()
-            moved(-size)
-            _fill(url, part, size, moved)
+            on_bytes(-size)
+            _fill(url, part, size, on_bytes)
         part.replace(blob)
 
 
-def _fill(url: str, part: Path, size: int, moved: Moved) -> bool:
+def _fill(url: str, part: Path, size: int, on_bytes: OnBytes) -> bool:
     """Append to ``part`` until it has ``size`` bytes; whether one connection brought them all."""
     connections = poor = 0
     with part.open("ab") as file:
         have = file.seek(0, os.SEEK_END)
         if have > size:
             have = file.truncate(0)
-        moved(have)
+        on_bytes(have)
         begun = have > 0
         while have < size:
             before = have
@@ -82,13 +82,13 @@ def _fill(url: str, part: Path, size: int, moved: Moved) -> bool:
             try:
                 for piece, at in _pieces(url, have):
                     if at != have:
-                        moved(at - have)
+                        on_bytes(at - have)
                         have = file.truncate(at)
                     file.write(piece)
                     have += len(piece)
-                    moved(len(piece))
+                    on_bytes(len(piece))
             except Exception as error:
-                poor = 0 if have - before >= MUCH else poor + 1
+                poor = 0 if have - before >= PROGRESS_BYTES else poor + 1
                 if not of_the_network(error) or have <= before or poor > RETRIES:
                     raise
             else:
@@ -96,12 +96,12 @@ def _fill(url: str, part: Path, size: int, moved: Moved) -> bool:
                     raise ConnectionError("nothing came")
         if have > size:
             file.truncate(0)
-            raise Stuck("is not sent by the hub as it is announced", "Try again later, or name a local folder.")
+            raise TransferError("is not sent by the hub as it is announced", "Try again later, or name a local folder.")
     return connections <= 1 and not begun
 
 
 def _pieces(url: str, have: int) -> Iterator[tuple[bytes, int]]:
-    """(piece, place of its first byte) of what is behind the first ``have`` bytes, or of all if the server likes."""
+    """(piece, offset of its first byte), from byte ``have`` on, or from 0 where the server ignores ranges."""
     headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
@@ -122,7 +122,7 @@ def _is_content(part: Path, name: str) -> bool:
 
 
 @contextlib.contextmanager
-def _only_one(blob: Path) -> Iterator[None]:
+def _blob_lock(blob: Path) -> Iterator[None]:
     """The lock that the hub's client takes for the same file."""
     repository = blob.parent.parent
     lock = repository.parent / ".locks" / repository.name / f"{blob.name}.lock"
@@ -132,15 +132,15 @@ def _only_one(blob: Path) -> Iterator[None]:
             stack.enter_context(WeakFileLock(lock, timeout=1))
         except TimeoutError:
             what = "is being downloaded by another program at the moment"
-            raise Stuck(what, "Wait for it, then start again.") from None
+            raise TransferError(what, "Wait for it, then start again.") from None
         yield
 
 
 class _Bar:
     """Stands in for a progress bar of the hub's client."""
 
-    def __init__(self, moved: Moved, *_: Any, name: str = "", **options: Any) -> None:
-        self._moved = (lambda n: None) if name.endswith(".transfer") else moved
+    def __init__(self, on_bytes: OnBytes, *_: Any, name: str = "", **options: Any) -> None:
+        self._on_bytes = (lambda n: None) if name.endswith(".transfer") else on_bytes
         self.total = options.get("total")
         self.n = 0
 
@@ -152,13 +152,13 @@ class _Bar:
 
     def update(self, n: float | None = 1) -> None:
         self.n += int(n or 0)
-        self._moved(int(n or 0))
+        self._on_bytes(int(n or 0))
 
     def __getattr__(self, _: str) -> Callable[..., None]:
         return lambda *args, **options: None
 
 
-def download(repository: str, file: str, revision: str | None, moved: Moved, timeout: float) -> Path:
+def download(repository: str, file: str, revision: str | None, on_bytes: OnBytes, timeout: float) -> Path:
     """The file in the cache, brought there by the hub's client if need be."""
-    bar: Any = partial(_Bar, moved)
+    bar: Any = partial(_Bar, on_bytes)
     return Path(hf_hub_download(repository, file, revision=revision, etag_timeout=timeout, tqdm_class=bar))

@@ -22,7 +22,7 @@ class Problem:
     """Why a model cannot be used: what follows its name in a sentence, and the way out where it has one of its own."""
 
     what: str
-    way_out: str = ""
+    suggestion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,9 @@ def why_no_weights(names: Collection[str], folder: Path, *, pickle: bool) -> Pro
         return Problem(f"has an index of its weights that cannot be used ({error})")
     if found is None:
         return Problem(f"has a {CONFIG} but no weights ({SAFETENSORS})")
-    lacking = [name for name in found.files if name not in names]
-    if lacking:
-        return Problem(f"lacks {len(lacking)} of its {len(found.files)} files of weights ({lacking[0]})")
+    missing = [name for name in found.files if name not in names]
+    if missing:
+        return Problem(f"lacks {len(missing)} of its {len(found.files)} files of weights ({missing[0]})")
     return None
 
 

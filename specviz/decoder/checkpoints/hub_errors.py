@@ -14,8 +14,8 @@ from huggingface_hub.errors import (
 )
 
 from specviz.core.options import Role
-from specviz.decoder.checkpoints.download import Stuck, of_the_network
-from specviz.decoder.checkpoints.location import Closed
+from specviz.decoder.checkpoints.download import TransferError, of_the_network
+from specviz.decoder.checkpoints.location import HubUnavailable
 
 LOGIN = "hf auth login, or HF_TOKEN"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -24,7 +24,7 @@ REFUSALS = (401, 403, 404, 410)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HubRequest:
     """A model of the hub, as the user names it and as the hub does."""
 
     role: Role
@@ -33,31 +33,31 @@ class Asked:
     revision: str | None
 
 
-def closed_by(error: Exception) -> Closed | None:
+def unavailable_from(error: Exception) -> HubUnavailable | None:
     """Why the cache is all there is after ``error`` of the hub; None for an error of this machine or of our own."""
     if isinstance(error, HfHubHTTPError):
-        if answered(error):
-            return Closed("the hub does not give it out", f"It may be private or gated: log in ({LOGIN}).")
+        if is_hub_refusal(error):
+            return HubUnavailable("the hub does not give it out", f"It may be private or gated: log in ({LOGIN}).")
         status = error.response.status_code
-        return Closed(f"the hub answers with error {status}", "Try again later, or name a local folder.")
+        return HubUnavailable(f"the hub answers with error {status}", "Try again later, or name a local folder.")
     if of_the_network(error) or isinstance(error, json.JSONDecodeError):
         reason = f"the hub ({constants.ENDPOINT}) cannot be reached"
-        return Closed(reason, "Check the network, or name a local folder.")
+        return HubUnavailable(reason, "Check the network, or name a local folder.")
     return None
 
 
-def answered(error: Exception) -> bool:
+def is_hub_refusal(error: Exception) -> bool:
     """Whether the hub works and said no."""
     return isinstance(error, HfHubHTTPError) and error.response.status_code in REFUSALS
 
 
-def in_a_sentence(asked: Asked, error: Exception, progress: str = "") -> str:
+def describe(asked: HubRequest, error: Exception, progress: str = "") -> str:
     """What a person is told of ``error``. Nothing is quoted from it: some errors of the client quote the token."""
     model = f"--{asked.role} {asked.name}"
     number = getattr(error, "errno", None)
     match error:
-        case Stuck():
-            return f"{model} {error.problem.what}. {error.problem.way_out}"
+        case TransferError():
+            return f"{model} {error.problem.what}. {error.problem.suggestion}"
         case GatedRepoError():
             page = f"{constants.ENDPOINT}/{asked.id}"
             return f"{model} is gated: access must be granted at {page}, and a login is needed ({LOGIN})."
@@ -78,12 +78,12 @@ def in_a_sentence(asked: Asked, error: Exception, progress: str = "") -> str:
             return (
                 f"{model}: the cache ({constants.HF_HUB_CACHE}) cannot be written to. Set HF_HOME to a folder that can."
             )
-    closed = closed_by(error)
-    if closed is None:
+    unavailable = unavailable_from(error)
+    if unavailable is None:
         return f"{model} cannot be fetched from the hub ({type(error).__name__}). Try again, or name a local folder."
     if progress and not isinstance(error, HfHubHTTPError):
         return (
             f"The connection to the hub broke at {progress} of {model}. "
             "What has come is kept: start again to go on from there."
         )
-    return f"{model} is not in the cache, and {closed.reason}. {closed.way_out}"
+    return f"{model} is not in the cache, and {unavailable.reason}. {unavailable.suggestion}"

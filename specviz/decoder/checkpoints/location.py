@@ -15,11 +15,11 @@ HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class HubUnavailable:
     """Why the hub is not asked, in a clause, and what can be done about it, in a sentence."""
 
     reason: str
-    way_out: str
+    suggestion: str
     by_choice: bool = False
 
 
@@ -33,11 +33,11 @@ class Repository:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CheckpointLocation:
     """Where a model is: the folder its files are read from.
 
     ``files``: every file there or to be had, with its bytes. ``repository``: where those come from that are not there
-    yet; None for a folder of this machine and for what only the cache has, which ``closed`` tells apart.
+    yet; None for a folder of this machine and for what only the cache has, which ``unavailable`` tells apart.
     """
 
     role: Role
@@ -45,30 +45,32 @@ class Place:
     folder: Path
     files: Mapping[str, int]
     repository: Repository | None = None
-    closed: Closed | None = None
+    unavailable: HubUnavailable | None = None
     note: str | None = None
 
-    def lacking(self, names: Iterable[str]) -> dict[str, int]:
+    def missing(self, names: Iterable[str]) -> dict[str, int]:
         """Those of ``names`` that are still to come, with their bytes."""
         return {name: self.files.get(name, 0) for name in names if not (self.folder / name).is_file()}
 
-    def refusal(self, problem: Problem) -> SpecvizError:
-        """The error that says ``problem`` of this model, with its way out or the one that this kind of place has."""
-        what, way_out = problem.what, problem.way_out
-        if not way_out and self.closed:
-            what, way_out = f"{what} in the cache, and {self.closed.reason}", self.closed.way_out
-        elif not way_out:
-            way_out = "Choose another model or revision." if self.repository else "Check that the folder is complete."
-        return SpecvizError(f"--{self.role} {self.name} {what}. {way_out}")
+    def error_for(self, problem: Problem) -> SpecvizError:
+        """The error that says ``problem`` of this model, with its way out or the one that this kind of location has."""
+        what, suggestion = problem.what, problem.suggestion
+        if not suggestion and self.unavailable:
+            what, suggestion = f"{what} in the cache, and {self.unavailable.reason}", self.unavailable.suggestion
+        elif not suggestion:
+            suggestion = (
+                "Choose another model or revision." if self.repository else "Check that the folder is complete."
+            )
+        return SpecvizError(f"--{self.role} {self.name} {what}. {suggestion}")
 
 
-def on_this_machine(role: Role, name: str) -> Place | None:
+def on_this_machine(role: Role, name: str) -> CheckpointLocation | None:
     """The bundled model or the folder of that name; None where it must be a model of the hub.
 
     Raises SpecvizError for a folder or a file that holds no model, and for a name that can be neither.
     """
     if name.startswith(bundled.PREFIX):
-        return Place(role, name, bundled.folder(name), scan(bundled.folder(name)))
+        return CheckpointLocation(role, name, bundled.folder(name), scan(bundled.folder(name)))
     if name.startswith(HUB_PREFIX):
         return None
     path = Path(name).expanduser()
@@ -96,18 +98,18 @@ def hub_id(role: Role, name: str) -> str:
 
 def _a_file(role: Role, name: str, path: Path) -> SpecvizError:
     if is_gguf(path):
-        way_out = "Name the model it was made from: a folder or hub id with safetensors."
-        return SpecvizError(f"--{role} {name} is a GGUF file, which specviz does not read. {way_out}")
+        suggestion = "Name the model it was made from: a folder or hub id with safetensors."
+        return SpecvizError(f"--{role} {name} is a GGUF file, which specviz does not read. {suggestion}")
     hub = f", or write {HUB_PREFIX}{name} for the model of the hub" if HUB_ID.fullmatch(name) else " or a hub id"
     return SpecvizError(f"--{role} {name} is a file. Name a model folder (with {CONFIG}){hub}.")
 
 
-def _a_folder(role: Role, name: str, path: Path) -> Place:
+def _a_folder(role: Role, name: str, path: Path) -> CheckpointLocation:
     files = scan(path)
     could_be_hub = HUB_ID.fullmatch(name) is not None
-    place = Place(role, name, path, files)
+    location = CheckpointLocation(role, name, path, files)
     if problem := why_no_model(files):
-        raise place.refusal(problem)
+        raise location.error_for(problem)
     if CONFIG not in files:
         lacks = f"has no {CONFIG}" + ("" if has_weights(files) else " and no weights")
         if could_be_hub:
@@ -121,4 +123,4 @@ def _a_folder(role: Role, name: str, path: Path) -> Place:
         if could_be_hub
         else None
     )
-    return Place(role, name, path, files, note=note)
+    return CheckpointLocation(role, name, path, files, note=note)

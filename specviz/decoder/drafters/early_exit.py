@@ -17,10 +17,10 @@ class LayersDrafter:
     rounds there is nothing of its own to keep.
     """
 
-    def __init__(self, target: CausalModel, n: int, *, keep_scores: bool = True) -> None:
+    def __init__(self, target: CausalModel, n: int, *, keep_logits: bool = True) -> None:
         self.target = target
         self.n = n
-        self._keep_scores = keep_scores
+        self._keep_logits = keep_logits
 
     def prefill(self, ids: Sequence[int]) -> None:
         pass
@@ -31,14 +31,14 @@ class LayersDrafter:
     def propose(
         self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
     ) -> Proposal | None:
-        with self.target.first_layers(self.n):
-            return sampled(self.target, ids, k, settings, uniforms, stopped, keep_scores=self._keep_scores)
+        with self.target.early_exit(self.n):
+            return sampled(self.target, ids, k, settings, uniforms, stopped, keep_logits=self._keep_logits)
 
     def commit(self, ids: Sequence[int]) -> None:
         pass
 
     def warm_up(self, last_id: int) -> None:
-        with self.target.first_layers(self.n):
+        with self.target.early_exit(self.n):
             self.target.feed([last_id], keep=1)
 
     def step_ms(self, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:

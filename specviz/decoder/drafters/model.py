@@ -17,13 +17,13 @@ class ModelDrafter:
     """Samples K tokens one after another from q, each from its own uniform.
 
     Between rounds its cache holds a prefix of the committed text: all but the last token, or all but the last
-    two after a full acceptance, since the last drafted token was sampled but never fed. ``keep_scores``: whether
-    proposals come with their scores.
+    two after a full acceptance, since the last drafted token was sampled but never fed. ``keep_logits``: whether
+    proposals come with their logits.
     """
 
-    def __init__(self, model: CausalModel, *, keep_scores: bool = True) -> None:
+    def __init__(self, model: CausalModel, *, keep_logits: bool = True) -> None:
         self.model = model
-        self._keep_scores = keep_scores
+        self._keep_logits = keep_logits
 
     def prefill(self, ids: Sequence[int]) -> None:
         self.model.reset()
@@ -36,7 +36,7 @@ class ModelDrafter:
     def propose(
         self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
     ) -> Proposal | None:
-        return sampled(self.model, ids, k, settings, uniforms, stopped, keep_scores=self._keep_scores)
+        return sampled(self.model, ids, k, settings, uniforms, stopped, keep_logits=self._keep_logits)
 
     def commit(self, ids: Sequence[int]) -> None:
         self.model.roll_back_to(len(ids) - 1)
@@ -58,7 +58,7 @@ def sampled(
     uniforms: Uniforms,
     stopped: Callable[[], bool],
     *,
-    keep_scores: bool,
+    keep_logits: bool,
 ) -> Proposal | None:
     """``k`` tokens behind ``ids``, one after another from what ``model`` says, all but the last of them fed to it.
 
@@ -68,9 +68,9 @@ def sampled(
     us = uniforms.drafts(k)
     at = home(model.device)
     there = torch.split(upload(us, at), 1)
-    keep_scores = keep_scores and processed(settings)
+    keep_logits = keep_logits and processed(settings)
     feed: Sequence[int] | Tensor = ids[model.length :]
-    drafted, scores, probs = [], [], []
+    drafted, logits, probs = [], [], []
     for u in there:
         if stopped():
             return None
@@ -79,9 +79,9 @@ def sampled(
         feed = inverse_cdf(q[0], u)
         drafted.append(feed)
         probs.append(q)
-        if keep_scores:
-            scores.append(row)
-    return Proposal(torch.cat(drafted), torch.cat(probs), us.tolist(), scores, model)
+        if keep_logits:
+            logits.append(row)
+    return Proposal(torch.cat(drafted), torch.cat(probs), us.tolist(), logits, model)
 
 
 def step_ms(model: CausalModel, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:

@@ -59,8 +59,8 @@ class NgramDrafter:
 
     q is a point mass on each token, whatever the draft's temperature: it is accepted with chance p(x), and a rejected
     position is resampled from p without x. The text is searched before ``corpus`` at each length. The draft stops at an
-    end id of ``end_ids``, and before one that is barred, which the ids before the position ``barred_until`` are. Where
-    nothing matches there is no draft.
+    end id of ``end_ids``, and before one at a position below ``suppressed_until``. Where nothing matches there is no
+    draft.
     """
 
     def __init__(
@@ -72,14 +72,14 @@ class NgramDrafter:
         shortest: int,
         corpus: Book | None = None,
         end_ids: Collection[int] = (),
-        barred_until: int = 0,
+        suppressed_until: int = 0,
     ) -> None:
         self._vocab_size = vocab_size
         self._device = home(device)
         self._longest, self._shortest = longest, shortest
         self._corpus = corpus
         self._end_ids = frozenset(end_ids)
-        self._barred_until = barred_until
+        self._suppressed_until = suppressed_until
         self.text = TextSoFar(shortest, longest)
 
     def prefill(self, ids: Sequence[int]) -> None:
@@ -127,5 +127,5 @@ class NgramDrafter:
             if token >= self._vocab_size:
                 return ids[:i]
             if token in self._end_ids:
-                return ids[:i] if length + i < self._barred_until else ids[: i + 1]
+                return ids[:i] if length + i < self._suppressed_until else ids[: i + 1]
         return ids

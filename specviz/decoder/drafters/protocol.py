@@ -19,9 +19,9 @@ class Proposal:
     ``ids`` int64 [K] and ``probs`` float32 [K, V], row i the distribution q that drafted id i was sampled from, exactly
     as sampled: where decisions are made about the drafter's model, see ``sampling.home``. Nobody has waited for them.
     ``us``: the uniforms that gave the ids.
-    ``scores``: shifted scores, K times [1, V], whose softmax is the same at temperature 1 without cuts; empty where
+    ``logits``: shifted logits, K times [1, V], whose softmax is the same at temperature 1 without cuts; empty where
     nobody asks, or where q is what it is at any temperature.
-    ``model``: whose scores they are, if they are any model's.
+    ``model``: whose logits they are, if they are any model's.
     ``detail``: one mapping a drafted id, JSON-able, for what only this kind of drafter knows.
     ``plain_reason``: why nothing is proposed, where ``ids`` is empty.
     """
@@ -29,14 +29,14 @@ class Proposal:
     ids: Tensor
     probs: Tensor
     us: Sequence[float]
-    scores: Sequence[Tensor] = ()
+    logits: Sequence[Tensor] = ()
     model: CausalModel | None = None
     detail: Sequence[Mapping[str, Any]] = ()
     plain_reason: PlainReason | None = None
 
     def raw_probs(self) -> Tensor:
         """q at temperature 1 without cuts, [K, V]."""
-        return torch.cat(list(self.scores)).softmax(-1) if self.scores else self.probs
+        return torch.cat(list(self.logits)).softmax(-1) if self.logits else self.probs
 
 
 class Drafter(Protocol):

@@ -14,25 +14,25 @@ PATIENCE_S = 5.0
 """Longest wait for dropped work to notice."""
 
 
-class Dropped(BaseException):
+class Cancelled(BaseException):
     """Nobody wants the work any more. No Exception, so that what handles those does not take it for a failure."""
 
 
-class Beside(Generic[Result]):
-    """Work that may ``begin`` before somebody waits for it.
+class BackgroundTask(Generic[Result]):
+    """Work that may ``start`` before somebody waits for it.
 
-    Leaving the ``with`` block drops it where nobody did: its next event raises Dropped in it, and that is waited for,
+    Leaving the ``with`` block drops it where nobody did: its next event raises Cancelled in it, and that is waited for,
     so that no thread is left inside a library.
     """
 
     def __init__(self, work: Callable[[Emit], Result]) -> None:
         self._work = work
-        self._told: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._outcome: Result | Exception | None = None
-        self._dropped = False
+        self._cancelled = False
         self._thread: threading.Thread | None = None
 
-    def begin(self) -> None:
+    def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="specviz-beside", daemon=True)
         self._thread.start()
 
@@ -41,7 +41,7 @@ class Beside(Generic[Result]):
         done if it has not begun."""
         if self._thread is None:
             return self._work(emit)
-        while (event := self._told.get()) is not None:
+        while (event := self._events.get()) is not None:
             emit(event)
         if isinstance(self._outcome, Exception):
             raise self._outcome
@@ -53,21 +53,21 @@ class Beside(Generic[Result]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._dropped = True
+        self._cancelled = True
         if self._thread is not None:
             self._thread.join(PATIENCE_S)
 
     def _run(self) -> None:
         try:
             self._outcome = self._work(self._tell)
-        except Dropped:
+        except Cancelled:
             pass
         except Exception as error:
             self._outcome = error
         finally:
-            self._told.put(None)
+            self._events.put(None)
 
     def _tell(self, event: Event) -> None:
-        if self._dropped:
-            raise Dropped
-        self._told.put(event)
+        if self._cancelled:
+            raise Cancelled
+        self._events.put(event)

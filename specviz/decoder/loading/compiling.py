@@ -14,10 +14,10 @@ from transformers.cache_utils import DynamicLayer
 from specviz.core.events import Notice, Progress
 from specviz.core.source import Emit
 from specviz.core.units import bytes_in_words
-from specviz.decoder.models.cache_support import CROP, way_back
+from specviz.decoder.models.cache_support import CROP, rollback_method
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.models.compiled_forward import CompiledForward
-from specviz.decoder.models.static_cache import PlacedCache
+from specviz.decoder.models.static_cache import StaticKVCache
 from specviz.decoder.pairing.placement import quantisation
 
 TRIAL = 12, 5, 1, 2
@@ -66,9 +66,9 @@ def _compile(model: CausalModel, twin: CausalModel | None) -> None:
     try:
         expected = _trial(model)
         if twin is not None and twin.compiled is not None:
-            model.compiled = twin.compiled.afresh()
+            model.compiled = twin.compiled.empty_copy()
         else:
-            cache = PlacedCache(len(DynamicCache(config=model.model.config).layers))
+            cache = StaticKVCache(len(DynamicCache(config=model.model.config).layers))
             model.compiled = CompiledForward(model.model, model.vocab_size, cache)
         found = _trial(model)
         for size in model.compiled.sizes:
@@ -107,7 +107,7 @@ def why_not(model: CausalModel) -> str | None:
 def why_not_of(config: Any, module: Any = None) -> str | None:
     """The same as far as a configuration tells it; ``module``: what runs it, where that is known."""
     kind = None if module is None else type(module)
-    layers = DynamicCache(config=config).layers if way_back(config, kind) is CROP else []
+    layers = DynamicCache(config=config).layers if rollback_method(config, kind) is CROP else []
     if not layers or any(type(layer) is not DynamicLayer for layer in layers):
         return "it remembers more than keys and values of its whole text, or less."
     if kind is not None and not kind.__module__.startswith("transformers."):
@@ -140,7 +140,7 @@ def what_is_missing(device: torch.device) -> str | None:
 
 
 def _trial(model: CausalModel) -> Tensor:
-    """Shifted scores behind a made-up text, fed in blocks."""
+    """Shifted logits behind a made-up text, fed in blocks."""
     model.reset()
     ids = [(7 * i + 3) % model.vocab_size for i in range(sum(TRIAL))]
     model.prefill(ids[: TRIAL[0]])

@@ -20,7 +20,7 @@ from specviz.core.source import Emit
 from specviz.core.units import bytes_in_words
 from specviz.decoder.checkpoints.hub import fetch, refuse_without_room
 from specviz.decoder.loading.mapped_weights import mapped_singly
-from specviz.decoder.models.cache_support import why_refused
+from specviz.decoder.models.cache_support import unsupported_reason
 from specviz.decoder.pairing.model_info import ModelFiles
 from specviz.decoder.pairing.placement import Placement, placements, quantisation, weight_bytes
 
@@ -33,7 +33,7 @@ def quiet_libraries() -> None:
     warnings.filterwarnings("ignore", module=r"(transformers|torch)(\.|$)")
 
 
-def leave_a_core() -> int:
+def reserve_ui_core() -> int:
     """Give torch all cores but one, which draws the screen; OMP_NUM_THREADS wins. Returns the number of threads."""
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, _cores() - 1))
@@ -77,7 +77,7 @@ class _SilentBar:
 
 
 @contextmanager
-def reported(stage: Stage, emit: Emit) -> Iterator[None]:
+def report_tqdm_as_progress(stage: Stage, emit: Emit) -> Iterator[None]:
     """Turn the progress bars that transformers makes inside into Progress events of ``stage``."""
     emit(Progress(stage))
 
@@ -92,17 +92,17 @@ def reported(stage: Stage, emit: Emit) -> Iterator[None]:
         hook(before)
 
 
-def may_be_read_ahead(files: ModelFiles) -> bool:
+def can_preload(files: ModelFiles) -> bool:
     """Whether the weights can be read while it is still found out whether the pair is one: where nothing has to be
     brought for it, and no Python of the model's own is run."""
-    return files.is_here and not files.code and not why_refused(files.config)
+    return files.is_here and not files.code and not unsupported_reason(files.config)
 
 
 def load_weights_of(
     draft: ModelFiles | None, target: ModelFiles, options: PairOptions, emit: Emit
 ) -> tuple[PreTrainedModel | None, PreTrainedModel]:
     """Draft, if there is one, and target, each where it is to run; one set of weights where both are the same model in
-    the same place.
+    the same location.
 
     One behind the other: transformers reads each with several threads, and builds it under settings of the whole
     process (the default dtype, for one), which two at once would take from each other.
@@ -112,13 +112,13 @@ def load_weights_of(
 
     def weights(of: ModelFiles, placement: Placement) -> PreTrainedModel:
         fetch(*of.to_fetch, of.role, emit)
-        with reported(of.role, emit):
+        with report_tqdm_as_progress(of.role, emit):
             return load_weights(of, placement)
 
     if draft is None or at_draft is None:
         return None, weights(target, at_target)
     first = weights(draft, at_draft)
-    one, other = ((of.place, of.revision) for of in (draft, target))
+    one, other = ((of.folder, of.revision) for of in (draft, target))
     same = one == other and at_draft == at_target
     return first, first if same else weights(target, at_target)
 
@@ -133,9 +133,9 @@ def load_weights(files: ModelFiles, placement: Placement) -> PreTrainedModel:
     if given and not is_accelerate_available():
         raise SpecvizError(_without_accelerate(files, placement))
     try:
-        with _read(placement, onto_device=bool(given)):
+        with _reader_for(placement, onto_device=bool(given)):
             model, found = AutoModelForCausalLM.from_pretrained(
-                files.place,
+                files.folder,
                 dtype=placement.dtype,
                 trust_remote_code=files.trusted,
                 use_safetensors=files.weights.format == "safetensors",
@@ -151,7 +151,7 @@ def load_weights(files: ModelFiles, placement: Placement) -> PreTrainedModel:
             reason = "they have other shapes than its config.json says"
         raise SpecvizError(
             f"The weights of --{files.role} {files.name} cannot be loaded ({type(error).__name__}): {reason}. "
-            f"{_way_out(files.role, error)}"
+            f"{_suggestion(files.role, error)}"
         ) from error
     if missing := sorted(found["missing_keys"]):  # transformers would go on with random ones
         raise SpecvizError(
@@ -161,7 +161,7 @@ def load_weights(files: ModelFiles, placement: Placement) -> PreTrainedModel:
     return model
 
 
-def _read(placement: Placement, *, onto_device: bool) -> AbstractContextManager[None]:
+def _reader_for(placement: Placement, *, onto_device: bool) -> AbstractContextManager[None]:
     """How the tensors of a file are to be read; quantised ones as transformers does it."""
     if placement.as_stored or placement.dtype == "auto":
         return nullcontext()
@@ -177,7 +177,7 @@ def _without_accelerate(files: ModelFiles, placement: Placement) -> str:
     return f"--{files.role} {files.name} {why}. Install accelerate (pip install accelerate), or choose a smaller model."
 
 
-def _way_out(role: str, error: Exception) -> str:
+def _suggestion(role: str, error: Exception) -> str:
     if isinstance(error, ImportError):
         return "Install what it asks for, or choose weights that do without."
     if isinstance(error, MemoryError | torch.OutOfMemoryError):

@@ -166,7 +166,7 @@ def _set(config: Any, values: dict[str, Any]) -> Iterator[None]:
 
 def has_bare(pair: Pair) -> bool:
     """Whether ``bare_ms`` can be had: both models have keys and values alone."""
-    return all(model.way_back is CROP for model in pair.models) and pair.second is not None
+    return all(model.rollback is CROP for model in pair.models) and pair.second is not None
 
 
 class _BareCompiled:
@@ -210,7 +210,7 @@ class _Bare:
 
     def forward(self, ids: Tensor, keep: int) -> None:
         n = ids.shape[1]
-        last = torch.arange(n - keep, n) if self._model.picks and keep < n else keep
+        last = torch.arange(n - keep, n) if self._model.gathers_rows and keep < n else keep
         self._model.model(input_ids=ids, cache=self._cache, use_cache=True, logits_to_keep=last)
         self.length += n
 
@@ -223,7 +223,7 @@ def _bare(model: CausalModel, ids: Sequence[int]) -> _Bare | _BareCompiled:
     """``model`` as it runs, behind ``ids``."""
     if model.compiled is None:
         return _Bare(model, ids)
-    return _BareCompiled(model.compiled.afresh(), model, ids)
+    return _BareCompiled(model.compiled.empty_copy(), model, ids)
 
 
 @torch.inference_mode()

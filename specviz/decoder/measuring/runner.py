@@ -7,7 +7,7 @@ from typing import Any
 from specviz.bench.plan import Configuration, Contender, Task
 from specviz.core.events import Calibration, Event, Round, Settings
 from specviz.core.options import MAX_SEED, RunOptions, RunRequest
-from specviz.decoder.checkpoints.hub import Places
+from specviz.decoder.checkpoints.hub import PairLocations
 from specviz.decoder.drafters.early_exit import LayersDrafter
 from specviz.decoder.drafters.protocol import Drafter, Proposal
 from specviz.decoder.measuring.assisted import bare_ms, has_bare
@@ -62,9 +62,11 @@ class Nobody:
 class Bench(LiveSource):
     """The live source, run by tasks instead of requests. ``open`` comes first; every prompt is read before any runs."""
 
-    def __init__(self, options: RunOptions, places: Places | None = None, contenders: Sequence[Contender] = ()) -> None:
+    def __init__(
+        self, options: RunOptions, locations: PairLocations | None = None, contenders: Sequence[Contender] = ()
+    ) -> None:
         """``contenders``: what is to draft in turns; without any the drafter of ``options``."""
-        super().__init__(options, places)
+        super().__init__(options, locations)
         self._contenders = tuple(contenders) or (Contender(options.settings.drafter),)
 
     @property
@@ -122,15 +124,15 @@ class Bench(LiveSource):
 
     def _take(self, task: Task, prompt: list[int], tokens: int) -> Measured:
         pair, options, configuration = self._opened(), self._options, task.configuration
-        barred_until = len(prompt) + options.min_new_tokens
+        suppressed_until = len(prompt) + options.min_new_tokens
         for model in pair.models:
-            model.bar(pair.facts.end_ids, barred_until)
+            model.suppress(pair.facts.end_ids, suppressed_until)
         seed = (options.seed + task.repeat) % (MAX_SEED + 1)
         contender = configuration.contender
         settings = replace(options.settings, k=configuration.k, drafter=contender.drafter)
-        drafters = self._drafters(pair, barred_until)
+        drafters = self._drafters(pair, suppressed_until)
         if contender.exit_layer:
-            drafters["layers"] = LayersDrafter(pair.target, contender.exit_layer, keep_scores=options.inspect)
+            drafters["layers"] = LayersDrafter(pair.target, contender.exit_layer, keep_logits=options.inspect)
         nobody = {contender.drafter: Nobody()}
         match configuration.kind:
             case "calibration":

@@ -13,11 +13,11 @@ from typing import Any
 from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, DynamicCache, PreTrainedConfig
 from transformers.cache_utils import DummyLayer, DynamicLayer, LinearAttentionCacheLayerMixin
 
-from specviz.decoder.models.rollback import Copied, Cropped, Forward, Past, Reread, Stepped
+from specviz.decoder.models.rollback import CropState, Forward, KVState, RecomputeState, SnapshotState, StepwiseState
 
-CONVOLUTIONS = frozenset({"lfm2", "lfm2_moe", "lfm3"})
+CONVOLUTION_TYPES = frozenset({"lfm2", "lfm2_moe", "lfm3"})
 """Model types whose only recurrent state is the input of a short convolution, which transformers crops exactly."""
-BLOCKS = frozenset(
+BLOCK_TYPES = frozenset(
     {
         "bamba",
         "falcon_h1",
@@ -30,9 +30,9 @@ BLOCKS = frozenset(
     }
 )
 """Model types that carry a recurrent state exactly over several ids fed at once."""
-STEPS = frozenset({"falcon_mamba", "jamba", "mamba"})
+SINGLE_STEP_TYPES = frozenset({"falcon_mamba", "jamba", "mamba"})
 """Model types that carry it over one id at a time only: their scan of several begins from an empty state."""
-REFUSED = {
+UNSUPPORTED = {
     "cpmant": "it reads a prompt of its own before the text",
     "gemma4_assistant": "it reads the cache of another model",
     "gemma4_unified_assistant": "it reads the cache of another model",
@@ -44,55 +44,65 @@ REFUSED = {
 
 
 @dataclass(frozen=True, slots=True)
-class WayBack:
-    """How the past of a model is rolled back. ``name``: in a table; ``slow``: what that costs, None for nothing."""
+class RollbackMethod:
+    """How the state of a model is rolled back. ``name``: in a table; ``slow``: what that costs, None for nothing."""
 
-    past: Callable[[Forward, PreTrainedConfig], Past]
+    state: Callable[[Forward, PreTrainedConfig], KVState]
     name: str
     slow: str | None = None
 
 
-CROP = WayBack(Cropped, "roll-back")
-COPY = WayBack(
-    Copied,
+CROP = RollbackMethod(CropState, "roll-back")
+SNAPSHOT = RollbackMethod(
+    SnapshotState,
     "copies",
     "it keeps a recurrent state that cannot be rolled back, so the state is copied before every block "
     "and accepted tokens are fed a second time",
 )
-STEP = WayBack(
-    Stepped,
+STEPWISE = RollbackMethod(
+    StepwiseState,
     "copies, one id at a time",
     "it keeps a recurrent state that moves on by one token at a time, so verifying a block takes K + 1 forwards",
 )
-REREAD = WayBack(
-    Reread, "read again", "its cache cannot be rolled back exactly, so every forward reads the text from its start"
+RECOMPUTE = RollbackMethod(
+    RecomputeState,
+    "read again",
+    "its cache cannot be rolled back exactly, so every forward reads the text from its start",
 )
 
 
-def way_back(config: Any, model_class: Any = None) -> WayBack:
-    """The way for a config that ``why_refused`` lets through; ``model_class``: what runs it, where that is known."""
+def rollback_method(config: Any, model_class: Any = None) -> RollbackMethod:
+    """The method for a config without an ``unsupported_reason``; ``model_class``: what runs it, where known."""
     if not _takes_a_cache(config, model_class):
-        return REREAD
+        return RECOMPUTE
     if all(map(_crops, DynamicCache(config=config).layers)):
         return CROP
     if model_class is not None and not model_class.__module__.startswith("transformers."):
-        return REREAD  # the tables speak of what was measured
+        return RECOMPUTE  # the tables speak of what was measured
     kind = config.get_text_config(decoder=True).model_type
-    return CROP if kind in CONVOLUTIONS else COPY if kind in BLOCKS else STEP if kind in STEPS else REREAD
+    return (
+        CROP
+        if kind in CONVOLUTION_TYPES
+        else SNAPSHOT
+        if kind in BLOCK_TYPES
+        else STEPWISE
+        if kind in SINGLE_STEP_TYPES
+        else RECOMPUTE
+    )
 
 
-def why_refused(config: Any) -> str | None:
+def unsupported_reason(config: Any) -> str | None:
     """Why no way back is exact for a model of this config; None if one is."""
-    if reason := REFUSED.get(config.get_text_config(decoder=True).model_type):
+    if reason := UNSUPPORTED.get(config.get_text_config(decoder=True).model_type):
         return reason
     try:
-        way_back(config)
+        rollback_method(config)
     except Exception:  # each config fails in a way of its own
         return "transformers makes no cache from its configuration, so rejected drafts cannot be taken back"
     return None
 
 
-def edge_of_positions(config: Any) -> int | None:
+def longrope_limit(config: Any) -> int | None:
     """Up to how many positions a model turns them one way, and all of them another way beyond (LongRoPE).
 
     What was cached before the edge is wrong behind it, so no text may pass it.
@@ -107,7 +117,7 @@ def edge_of_positions(config: Any) -> int | None:
     return int(edge) if edge and edge < text_config.max_position_embeddings else None
 
 
-def no_way_back(role: str, name: str, config: Any, reason: str) -> str:
+def unsupported_message(role: str, name: str, config: Any, reason: str) -> str:
     """The refusal in two sentences."""
     return f"--{role} {name} ({config.model_type}) cannot be used: {reason}. Choose a language model of another family."
 

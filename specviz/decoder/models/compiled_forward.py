@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import Cache, PreTrainedModel
 from transformers.cache_utils import CacheLayerMixin
 
-from specviz.decoder.models.static_cache import PlacedCache
+from specviz.decoder.models.static_cache import StaticKVCache
 from specviz.decoder.tensors.sampling import shifted
 
 LONGEST = 64
@@ -59,7 +59,7 @@ class _Written(CacheLayerMixin):  # type: ignore[misc]
 class CompiledForward:
     """The graph of ``model`` with its ``cache``. It is compiled by the first call, which takes up to minutes."""
 
-    def __init__(self, model: PreTrainedModel, vocab_size: int, cache: PlacedCache) -> None:
+    def __init__(self, model: PreTrainedModel, vocab_size: int, cache: StaticKVCache) -> None:
         self.cache = cache
         self.device = model.device
         self._places = self._numbers()
@@ -73,10 +73,10 @@ class CompiledForward:
         """Of blocks: one of each makes all that is made at a first call."""
         return [2**n for n in range(1, 7)] if self.device.type == "cuda" else [2]
 
-    def afresh(self) -> "CompiledForward":
+    def empty_copy(self) -> "CompiledForward":
         """The same graph with an empty cache of its own."""
         other = copy(self)
-        other.cache = self.cache.afresh()
+        other.cache = self.cache.empty_copy()
         return other
 
     def takes(self, ids: Tensor, cache: Cache | None) -> bool:
@@ -89,7 +89,7 @@ class CompiledForward:
         )
 
     def __call__(self, ids: Tensor, start: int, keep: int) -> tuple[Tensor, Tensor]:
-        """Feed ``ids`` at ``start``: what ``shifted`` gives for the scores [keep, vocab_size] of the last ``keep``."""
+        """Feed ``ids`` at ``start``: what ``shifted`` gives for the logits [keep, vocab_size] of the last ``keep``."""
         n = len(ids)
         if self.cache.places > len(self._places):
             self._places = self._numbers()
@@ -101,10 +101,10 @@ class CompiledForward:
             ids = torch.cat([ids, ids[-1:].expand(size - n)])
             at = torch.cat([at, at[-1:].expand(size - n)])
         known = self._places if self.device.type == "cuda" else self._places[: max(2, seen)]
-        scores, odd = self._call(ids, at, known)
+        logits, non_finite = self._call(ids, at, known)
         if self.device.type == "cuda":  # what a recorded graph gives is overwritten by its next run
-            return scores[n - keep : n].clone(), odd.clone()
-        return scores[n - keep : n], odd
+            return logits[n - keep : n].clone(), non_finite.clone()
+        return logits[n - keep : n], non_finite
 
     @torch.inference_mode()
     def _numbers(self) -> Tensor:
@@ -132,7 +132,7 @@ class CompiledForward:
 
 
 def _compiled(model: PreTrainedModel, vocab_size: int) -> Any:
-    """(ids [n], their places [n], the places seen, keys and values of each layer) -> ``shifted`` scores of all ids."""
+    """(ids [n], their places [n], the places seen, keys and values of each layer) -> ``shifted`` logits of all ids."""
 
     def forward(ids: Tensor, at: Tensor, known: Tensor, buffers: list[Tensor]) -> tuple[Tensor, Tensor]:
         seen = known.shape[0]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from specviz.decoder.models.cache_support import CROP, way_back
+from specviz.decoder.models.cache_support import CROP, rollback_method
 
 MOST_BYTES = 2**28
 """Models up to this size are packed: it takes well under a second, behind which every round is shorter."""
@@ -42,10 +42,10 @@ def pack(model: PreTrainedModel) -> bool:
     if not plain or not _worth_it(model):
         return False
     try:
-        before = _scores(model)
+        before = _logits(model)
         _put(model, {name: PackedLinear(layer) for name, layer in plain.items()})
         close = 1e-3 if before.dtype == torch.float32 else 0.05
-        same = torch.allclose(_scores(model), before, rtol=close, atol=close)
+        same = torch.allclose(_logits(model), before, rtol=close, atol=close)
     except Exception:  # each model and build fails in a way of its own
         same = False
     if not same:
@@ -61,7 +61,7 @@ def _worth_it(model: PreTrainedModel) -> bool:
     parameters = list(model.parameters())
     return (
         torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-        and way_back(model.config, type(model)) is CROP
+        and rollback_method(model.config, type(model)) is CROP
         and all(p.device.type == "cpu" and p.dtype in (torch.float32, torch.bfloat16) for p in parameters)
         and sum(p.nbytes for p in parameters) <= MOST_BYTES
     )
@@ -73,6 +73,6 @@ def _put(model: PreTrainedModel, layers: Mapping[str, nn.Linear]) -> None:
         setattr(model.get_submodule(parent), child, layer)
 
 
-def _scores(model: PreTrainedModel) -> Tensor:
-    scores: Tensor = model(input_ids=torch.tensor([[0, 1]])).logits
-    return scores
+def _logits(model: PreTrainedModel) -> Tensor:
+    logits: Tensor = model(input_ids=torch.tensor([[0, 1]])).logits
+    return logits

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class LayerList:
     """The list of a model's layers: what it is an attribute of, and under which name."""
 
     owner: Module
@@ -22,6 +22,9 @@ class Stack:
         layers = getattr(self.owner, self.name)
         assert isinstance(layers, ModuleList)
         return layers
+
+    def __len__(self) -> int:
+        return len(self.layers)
 
     @contextmanager
     def only_first(self, n: int) -> Iterator[None]:
@@ -34,7 +37,7 @@ class Stack:
             setattr(self.owner, self.name, layers)
 
 
-def stack_of(model: Module, config: Any) -> Stack | None:
+def find_layers(model: Module, config: Any) -> LayerList | None:
     """The layers of a decoder; None unless they are one list, as long as the configuration says."""
     count = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None)
     found: list[str] = []
@@ -45,7 +48,7 @@ def stack_of(model: Module, config: Any) -> Stack | None:
     if len(found) != 1:
         return None
     owner, _, name = found[0].rpartition(".")
-    return Stack(model.get_submodule(owner), name)
+    return LayerList(model.get_submodule(owner), name)
 
 
 def skeleton(config: Any, *, trusted: bool = False) -> Module:
@@ -55,7 +58,7 @@ def skeleton(config: Any, *, trusted: bool = False) -> Module:
     return model
 
 
-def shares(model: Module, stack: Stack) -> list[float]:
+def exit_shares(model: Module, stack: LayerList) -> list[float]:
     """For N = 1, 2, ... up to all layers: which part of what a step reads the first N of them need, with the head.
 
     By numbers of parameters. Embeddings that are looked up, not multiplied, do not count; the head does.

@@ -1,7 +1,7 @@
 """What a model has been fed, and how the last of it is taken back.
 
 A model's past is a cache of transformers. Keys and values are cropped. A recurrent state has no such thing: it is
-copied before it moves on, and what was kept is fed once more. What neither is exact for is read again from its start.
+snapshot before it moves on, and what was kept is fed once more. What neither is exact for is read again from its start.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,10 +13,10 @@ from torch import Tensor
 from transformers import Cache, DynamicCache, PreTrainedConfig
 
 Forward = Callable[[Tensor, int, Cache | None, int], Tensor]
-"""(ids [n], position of the first, cache of what is before it, keep) -> scores [keep, vocabulary] of the last."""
+"""(ids [n], position of the first, cache of what is before it, keep) -> logits [keep, vocabulary] of the last."""
 
 
-class Past(Protocol):
+class KVState(Protocol):
     """The ids fed so far, as a model remembers them."""
 
     @property
@@ -30,7 +30,7 @@ class Past(Protocol):
         ...
 
     def feed(self, ids: Tensor, keep: int) -> Tensor:
-        """Feed ``ids`` behind the past; scores [keep, vocabulary] of the last ``keep`` of them."""
+        """Feed ``ids`` behind the past; logits [keep, vocabulary] of the last ``keep`` of them."""
         ...
 
     def roll_back_to(self, length: int) -> None:
@@ -41,12 +41,12 @@ class Past(Protocol):
         """
         ...
 
-    def for_now(self, layers: int) -> AbstractContextManager[None]:
+    def temporarily(self, layers: int) -> AbstractContextManager[None]:
         """What is fed inside is forgotten at its end. It may go through the first ``layers`` of the model only."""
         ...
 
 
-class Cropped:
+class CropState:
     """Keys and values, cut at the end. Sliding windows hold on to what leaves them until the next roll-back."""
 
     def __init__(self, forward: Forward, config: PreTrainedConfig) -> None:
@@ -67,9 +67,9 @@ class Cropped:
             self.cache.activate_past_recording()
 
     def feed(self, ids: Tensor, keep: int) -> Tensor:
-        scores = self._forward(ids, self.length, self.cache, keep)
+        logits = self._forward(ids, self.length, self.cache, keep)
         self.length += len(ids)
-        return scores
+        return logits
 
     def roll_back_to(self, length: int) -> None:
         if length <= 0:
@@ -80,17 +80,17 @@ class Cropped:
         self.length = left
 
     @contextmanager
-    def for_now(self, layers: int) -> Iterator[None]:
-        length, state = self.length, copied(self.cache, layers)
+    def temporarily(self, layers: int) -> Iterator[None]:
+        length, state = self.length, snapshot(self.cache, layers)
         try:
             yield
         finally:
-            put_back(self.cache, state)
+            restore(self.cache, state)
             self.length = length
 
 
-class Copied:
-    """A recurrent state, copied before a block is fed; after a rejection the copy stands and the block begins earlier.
+class SnapshotState:
+    """A recurrent state, copied before each block; after a rejection the copy is restored and the ids are fed again.
 
     Ids before the last ``keep`` of a feed are known to stay, so they are fed on their own, ahead of the copy.
     """
@@ -124,40 +124,40 @@ class Copied:
             if not self._copies:
                 raise ValueError(f"no copy of the state at {length} positions or before")
             self.length, state = self._copies[-1]
-            put_back(self.cache, state)
+            restore(self.cache, state)
         self._copies.clear()
 
     @contextmanager
-    def for_now(self, layers: int) -> Iterator[None]:
-        length, state, copies = self.length, copied(self.cache, layers), self._copies
+    def temporarily(self, layers: int) -> Iterator[None]:
+        length, state, copies = self.length, snapshot(self.cache, layers), self._copies
         self._copies = []
         try:
             yield
         finally:
-            put_back(self.cache, state)
+            restore(self.cache, state)
             self.length, self._copies = length, copies
 
     def _copy(self) -> None:
-        self._copies.append((self.length, copied(self.cache)))
+        self._copies.append((self.length, snapshot(self.cache)))
 
     def _advance(self, ids: Tensor, keep: int) -> Tensor:
-        scores = self._forward(ids, self.length, self.cache, keep)
+        logits = self._forward(ids, self.length, self.cache, keep)
         self.length += len(ids)
-        return scores
+        return logits
 
 
-class Stepped(Copied):
-    """A recurrent state that moves on by one id at a time, copied before each: a block of K + 1 is K + 1 forwards."""
+class StepwiseState(SnapshotState):
+    """A recurrent state that moves on by one id at a time, snapshot before each: a block of K + 1 is K + 1 forwards."""
 
     def feed(self, ids: Tensor, keep: int) -> Tensor:
-        scores = []
+        logits = []
         for token in torch.split(ids, 1):
             self._copy()
-            scores.append(self._advance(token, 1))
-        return torch.cat(scores[-keep:])
+            logits.append(self._advance(token, 1))
+        return torch.cat(logits[-keep:])
 
 
-class Reread:
+class RecomputeState:
     """No cache at all: every forward reads the text from its start."""
 
     cache = None
@@ -181,7 +181,7 @@ class Reread:
         self._ids = self._ids[: max(0, length)]
 
     @contextmanager
-    def for_now(self, layers: int) -> Iterator[None]:
+    def temporarily(self, layers: int) -> Iterator[None]:
         ids = self._ids
         try:
             yield
@@ -212,13 +212,13 @@ State = list[dict[str, Any]]
 """What each layer of a cache held."""
 
 
-def copied(cache: Cache, layers: int | None = None) -> State:
+def snapshot(cache: Cache, layers: int | None = None) -> State:
     """The state of the first ``layers`` of ``cache``, all of them by default: recurrent states, which forwards write in
     place, as copies; keys and values as they are, since forwards put new ones in their stead."""
     return [{name: _copied(value) for name, value in vars(layer).items()} for layer in cache.layers[:layers]]
 
 
-def put_back(cache: Cache, state: State) -> None:
+def restore(cache: Cache, state: State) -> None:
     """Make the layers of ``cache`` that ``state`` is of what they were; ``state`` is used up by it."""
     for layer, held in zip(cache.layers, state, strict=False):
         vars(layer).update(held)

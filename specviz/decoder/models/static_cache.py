@@ -19,12 +19,12 @@ SMALLEST = 1024
 """Places of new buffers; ever twice as many once they do not suffice."""
 
 
-class PlacedLayer(CacheLayerMixin):  # type: ignore[misc]
+class StaticKVLayer(CacheLayerMixin):  # type: ignore[misc]
     """One layer: ``keys`` and ``values`` [1, heads, places, width], made when the first ones come."""
 
     is_sliding = False
 
-    def __init__(self, whole: "PlacedCache") -> None:
+    def __init__(self, whole: "StaticKVCache") -> None:
         super().__init__()
         self._whole = whole
 
@@ -69,18 +69,18 @@ class PlacedLayer(CacheLayerMixin):  # type: ignore[misc]
         return buffer
 
 
-class PlacedCache(Cache):  # type: ignore[misc]
+class StaticKVCache(Cache):  # type: ignore[misc]
     """``length``: so many positions count; who feeds moves it on. ``partial``: only the first layers are at work."""
 
     def __init__(self, layers: int) -> None:
-        super().__init__(layers=[PlacedLayer(self) for _ in range(layers)])
+        super().__init__(layers=[StaticKVLayer(self) for _ in range(layers)])
         self.length = 0
         self.places = SMALLEST
         self.partial = False
 
-    def afresh(self) -> "PlacedCache":
+    def empty_copy(self) -> "StaticKVCache":
         """An empty one with buffers of the same sizes."""
-        other = PlacedCache(len(self.layers))
+        other = StaticKVCache(len(self.layers))
         other.places = self.places
         for layer, here in zip(other.layers, self.layers, strict=True):
             if here.is_initialized:
@@ -101,10 +101,10 @@ class PlacedCache(Cache):  # type: ignore[misc]
         return [states for layer in self.layers for states in (layer.keys, layer.values)]
 
 
-class Placed:
-    """Implements Past on a cache that outlives it."""
+class StaticState:
+    """Implements KVState on a cache that outlives it."""
 
-    def __init__(self, forward: Forward, cache: PlacedCache) -> None:
+    def __init__(self, forward: Forward, cache: StaticKVCache) -> None:
         self._forward = forward
         self.cache = cache
         cache.length = 0
@@ -120,15 +120,15 @@ class Placed:
 
     def feed(self, ids: Tensor, keep: int) -> Tensor:
         self.cache.reserve(self.length + len(ids))
-        scores = self._forward(ids, self.length, self.cache, keep)
+        logits = self._forward(ids, self.length, self.cache, keep)
         self.cache.length += len(ids)
-        return scores
+        return logits
 
     def roll_back_to(self, length: int) -> None:
         self.cache.length = max(0, min(length, self.length))
 
     @contextmanager
-    def for_now(self, layers: int) -> Iterator[None]:
+    def temporarily(self, layers: int) -> Iterator[None]:
         length, partial = self.length, self.cache.partial
         self.cache.partial = True
         try:

@@ -11,8 +11,14 @@ from specviz.core.gc_paused import nothing_collected
 from specviz.core.options import PairOptions
 from specviz.core.units import bytes_in_words
 from specviz.decoder.checkpoints.files import Problem
-from specviz.decoder.checkpoints.hub import Locator, Places
-from specviz.decoder.models.cache_support import WayBack, no_way_back, slow_path, way_back, why_refused
+from specviz.decoder.checkpoints.hub import Locator, PairLocations
+from specviz.decoder.models.cache_support import (
+    RollbackMethod,
+    rollback_method,
+    slow_path,
+    unsupported_message,
+    unsupported_reason,
+)
 from specviz.decoder.models.causal_model import UNLIMITED
 from specviz.decoder.pairing.finding import Finding
 from specviz.decoder.pairing.model_info import ModelFacts, ModelFiles, read_files, read_model
@@ -57,34 +63,34 @@ class PairFacts:
         return Vocabulary(bytes_of, frozenset(i for i in special if i < self.vocab_size))
 
 
-def read_pair(options: PairOptions, places: Places | None = None) -> PairFacts:
+def read_pair(options: PairOptions, locations: PairLocations | None = None) -> PairFacts:
     """Look a pair over, finding its models where that has not been done. Raises SpecvizError where a model cannot be
     read or is no decoder; what the pair as such lacks stands in ``findings``."""
-    return with_tokenizers(*pair_files(options, places or Locator(options, lambda _: None).both()))
+    return with_tokenizers(*pair_files(options, locations or Locator(options, lambda _: None).locate_pair()))
 
 
-def pair_files(options: PairOptions, places: Places) -> tuple[ModelFiles | None, ModelFiles]:
+def pair_files(options: PairOptions, locations: PairLocations) -> tuple[ModelFiles | None, ModelFiles]:
     """What is known of the draft, if there is one, and of the target before their tokenizers. Raises SpecvizError."""
-    target = read_files(places.target, options)
-    if places.draft is None:
+    target = read_files(locations.target, options)
+    if locations.draft is None:
         return None, target
     same_model = options.model("draft") == options.model("target")
-    return replace(target, source=places.draft) if same_model else read_files(places.draft, options), target
+    return replace(target, location=locations.draft) if same_model else read_files(locations.draft, options), target
 
 
 @nothing_collected()
 def with_tokenizers(draft: ModelFiles | None, target: ModelFiles) -> PairFacts:
     """The pair of these models. Raises SpecvizError for a tokenizer that cannot be read."""
     whole = read_model(target)
-    return judge(read_model(draft, whole) if draft else None, whole)
+    return check_pair(read_model(draft, whole) if draft else None, whole)
 
 
-def judge(draft: ModelFacts | None, target: ModelFacts) -> PairFacts:
+def check_pair(draft: ModelFacts | None, target: ModelFacts) -> PairFacts:
     """What follows from the models' facts together."""
     if draft is None:
         table = token_bytes(target.tokenizer)
         size = min(target.vocab_size, len(table))
-        return PairFacts(None, target, tuple(_alone(target, size, len(table))), size, table)
+        return PairFacts(None, target, tuple(_target_findings(target, size, len(table))), size, table)
     same = compare(draft.tokenizer, target.tokenizer, target.end_ids)
     size = min(draft.vocab_size, target.vocab_size, len(same.target))
     findings = [
@@ -100,29 +106,29 @@ def judge(draft: ModelFacts | None, target: ModelFacts) -> PairFacts:
     return PairFacts(draft, target, tuple(findings), size, same.target)
 
 
-def _alone(target: ModelFacts, size: int, entries: int) -> Iterator[Finding]:
+def _target_findings(target: ModelFacts, size: int, entries: int) -> Iterator[Finding]:
     """The findings about a target without a draft model."""
     yield from _places(target)
     yield Finding("architecture", "pass", "decoder-only", ("", target.config.model_type))
     yield from _caches(target)
-    cells = "", f"{entries} ids"
-    yield Finding("tokenizer", "pass", "the target's own", cells)
-    cells = "", str(target.vocab_size)
+    columns = "", f"{entries} ids"
+    yield Finding("tokenizer", "pass", "the target's own", columns)
+    columns = "", str(target.vocab_size)
     if target.vocab_size == size:
-        yield Finding("vocabulary", "pass", f"{size} ids", cells)
+        yield Finding("vocabulary", "pass", f"{size} ids", columns)
     else:
         text = f"model vocab {target.vocab_size}, tokenizer {size}: ids from {size} on are masked"
-        yield Finding("vocabulary", "note", text, cells)
+        yield Finding("vocabulary", "note", text, columns)
     yield Finding("context", "pass", f"texts up to {_limit(target)} tokens", ("", _limit(target)))
-    cells = "", _listed(target.end_ids)
+    columns = "", _listed(target.end_ids)
     if target.end_ids:
-        yield Finding("end ids", "pass", f"a text ends at {cells[1]}", cells)
+        yield Finding("end ids", "pass", f"a text ends at {columns[1]}", columns)
     else:
-        yield Finding("end ids", "note", NO_END, cells)
+        yield Finding("end ids", "note", NO_END, columns)
     yield from _weights(target)
 
 
-def refuse_unless_forced(facts: PairFacts, force: bool) -> list[str]:
+def raise_refusals(facts: PairFacts, force: bool) -> list[str]:
     """Raise SpecvizError for the first refusal; under ``force`` return the refusals' texts if all can be forced."""
     for finding in facts.refusals:
         if not (force and finding.forcible):
@@ -130,7 +136,7 @@ def refuse_unless_forced(facts: PairFacts, force: bool) -> list[str]:
     return [f"Forced: {finding.text}" for finding in facts.refusals]
 
 
-def _cells(models: tuple[ModelFacts, ...], of: Callable[[ModelFacts], str]) -> tuple[str, str]:
+def _columns(models: tuple[ModelFacts, ...], of: Callable[[ModelFacts], str]) -> tuple[str, str]:
     """The draft's and the target's own value, the draft's empty where there is none."""
     *draft, target = map(of, models)
     return draft[0] if draft else "", target
@@ -138,8 +144,8 @@ def _cells(models: tuple[ModelFacts, ...], of: Callable[[ModelFacts], str]) -> t
 
 def _places(*models: ModelFacts) -> Iterator[Finding]:
     for model in models:
-        if model.source.note:
-            yield Finding("files", "note", model.source.note, ("", ""))
+        if model.location.note:
+            yield Finding("files", "note", model.location.note, ("", ""))
 
 
 def _architecture(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
@@ -148,23 +154,23 @@ def _architecture(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
 
 
 def _caches(*models: ModelFacts) -> Iterator[Finding]:
-    def way(model: ModelFacts) -> WayBack | None:
-        return None if why_refused(model.config) else way_back(model.config)
+    def way(model: ModelFacts) -> RollbackMethod | None:
+        return None if unsupported_reason(model.config) else rollback_method(model.config)
 
-    cells = _cells(models, lambda model: found.name if (found := way(model)) else "none")
+    columns = _columns(models, lambda model: found.name if (found := way(model)) else "none")
     if all((found := way(model)) and not found.slow for model in models):
         what = "both caches" if len(models) == 2 else "its cache"
-        yield Finding("cache", "pass", f"{what} can be rolled back exactly", cells)
+        yield Finding("cache", "pass", f"{what} can be rolled back exactly", columns)
     for model in models:
         found = way(model)
-        if reason := why_refused(model.config):
-            yield Finding("cache", "refuse", no_way_back(model.role, model.name, model.config, reason), cells)
+        if reason := unsupported_reason(model.config):
+            yield Finding("cache", "refuse", unsupported_message(model.role, model.name, model.config, reason), columns)
         elif found and found.slow:
-            yield Finding("cache", "note", slow_path(model.role, model.name, model.config, found.slow), cells)
+            yield Finding("cache", "note", slow_path(model.role, model.name, model.config, found.slow), columns)
 
 
 def _tokenizers(draft: ModelFacts, target: ModelFacts, same: Comparison) -> Iterator[Finding]:
-    cells = f"{len(same.draft)} ids", f"{len(same.target)} ids"
+    columns = f"{len(same.draft)} ids", f"{len(same.target)} ids"
     if same.clashing:
         n, first = len(same.clashing), same.clashing[0]
         ids = "1 id stands" if n == 1 else f"{n} ids stand"
@@ -172,63 +178,63 @@ def _tokenizers(draft: ModelFacts, target: ModelFacts, same: Comparison) -> Iter
             f"The draft {draft.name} has another tokenizer than the target {target.name}: {ids} for different text "
             f"({same.example(first)}). Choose a draft of the target's family, or --force to see what happens."
         )
-        yield Finding("tokenizer", "refuse", text, cells, forcible=True)
+        yield Finding("tokenizer", "refuse", text, columns, forcible=True)
     elif same.special:
         shown = "; ".join(same.example(i) for i in same.special[:3])
         more = f" and {len(same.special) - 3} more" if len(same.special) > 3 else ""
         text = f"The tokenizers differ only in special, added or placeholder tokens: {shown}{more}."
-        yield Finding("tokenizer", "note", text, cells)
+        yield Finding("tokenizer", "note", text, columns)
     else:
-        yield Finding("tokenizer", "pass", "every id stands for the same bytes", cells)
+        yield Finding("tokenizer", "pass", "every id stands for the same bytes", columns)
 
 
 def _vocabulary(draft: ModelFacts, target: ModelFacts, size: int, entries: int) -> Iterator[Finding]:
-    cells = str(draft.vocab_size), str(target.vocab_size)
+    columns = str(draft.vocab_size), str(target.vocab_size)
     largest = max(draft.vocab_size, target.vocab_size)
     if largest == size:
-        yield Finding("vocabulary", "pass", f"{size} ids in both", cells)
+        yield Finding("vocabulary", "pass", f"{size} ids in both", columns)
     else:
         text = (
             f"model vocab {draft.vocab_size}/{target.vocab_size} (draft/target), "
             f"tokenizer {entries}: ids from {size} on are masked in both models"
         )
-        yield Finding("vocabulary", "note", text, cells)
+        yield Finding("vocabulary", "note", text, columns)
 
 
 def _contexts(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
-    cells = _limit(draft), _limit(target)
+    columns = _limit(draft), _limit(target)
     if draft.context < target.context:
         text = (
-            f"the draft's context ({cells[0]}) is shorter than the target's ({cells[1]}): "
+            f"the draft's context ({columns[0]}) is shorter than the target's ({columns[1]}): "
             "beyond it the run goes on without drafts"
         )
-        yield Finding("context", "note", text, cells)
+        yield Finding("context", "note", text, columns)
     else:
-        yield Finding("context", "pass", f"texts up to {cells[1]} tokens", cells)
+        yield Finding("context", "pass", f"texts up to {columns[1]} tokens", columns)
 
 
 def _ends(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
-    cells = _listed(draft.end_ids), _listed(target.end_ids)
+    columns = _listed(draft.end_ids), _listed(target.end_ids)
     if not target.end_ids:
-        yield Finding("end ids", "note", NO_END, cells)
+        yield Finding("end ids", "note", NO_END, columns)
     elif draft.end_ids != target.end_ids:
-        yield Finding("end ids", "note", f"the end ids differ; the target's count: {cells[1]}", cells)
+        yield Finding("end ids", "note", f"the end ids differ; the target's count: {columns[1]}", columns)
     else:
-        yield Finding("end ids", "pass", f"a text ends at {cells[1]}", cells)
+        yield Finding("end ids", "pass", f"a text ends at {columns[1]}", columns)
 
 
 def _weights(*models: ModelFacts) -> Iterator[Finding]:
-    cells = _cells(models, lambda model: "none" if isinstance(model.stored, Problem) else _stored(model))
+    columns = _columns(models, lambda model: "none" if isinstance(model.stored, Problem) else _stored(model))
     for model in models:
         if isinstance(model.stored, Problem):
-            yield Finding("weights", "refuse", str(model.source.refusal(model.stored)), cells)
-    if "none" not in cells:
+            yield Finding("weights", "refuse", str(model.location.error_for(model.stored)), columns)
+    if "none" not in columns:
         what = "the pair is" if len(models) == 2 else "it is"
-        yield Finding("weights", "pass", f"read when {what} loaded", cells)
+        yield Finding("weights", "pass", f"read when {what} loaded", columns)
 
 
 def _stored(model: ModelFacts) -> str:
-    size = sum(model.source.files.get(name, 0) for name in model.weights.files)
+    size = sum(model.location.files.get(name, 0) for name in model.weights.files)
     return f"{model.weights.format}, {bytes_in_words(size)}"
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from specviz.core.errors import SpecvizError
-from specviz.decoder.models.layer_stack import shares, skeleton, stack_of
+from specviz.decoder.models.layer_stack import exit_shares, find_layers, skeleton
 from specviz.decoder.pairing.model_info import ModelFacts
 
 
@@ -24,14 +24,14 @@ def plan_exit(target: ModelFacts, asked: int | None) -> Exit:
             f"--drafter layers cannot be used with --target {target.name}: its layers cannot be told from its "
             f"configuration ({type(error).__name__}). Choose another drafter."
         ) from error
-    stack = stack_of(model, target.config)
-    if stack is None:
+    layers = find_layers(model, target.config)
+    if layers is None:
         raise SpecvizError(no_stack(target.name, target.config.model_type))
-    layers = len(stack.layers)
-    n = exit_layer(asked, layers)
+    count = len(layers)
+    n = exit_layer(asked, count)
     if n is None:
-        raise SpecvizError(no_exit(target.name, layers))
-    return Exit(n, tuple(1 / share for share in shares(model, stack)))
+        raise SpecvizError(no_exit(target.name, count))
+    return Exit(n, tuple(1 / share for share in exit_shares(model, layers)))
 
 
 def exit_layer(asked: int | None, layers: int) -> int | None:

@@ -11,17 +11,17 @@ Status = Literal["pass", "note", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `specviz check`. ``text`` of a refusal is one or two sentences with the way out;
+    """One line of `specviz check`. ``text`` of a refused_finding is one or two sentences with the way out;
     ``forcible``: whether --force may run the pair all the same."""
 
     subject: str
     status: Status
     text: str
-    cells: tuple[str, str]
+    columns: tuple[str, str]
     """The draft's and the target's own value."""
     forcible: bool = False
 
 
-def refusal(subject: str, role: Role, error: SpecvizError) -> Finding:
+def refused_finding(subject: str, role: Role, error: SpecvizError) -> Finding:
     """The line that says why one of the models cannot be used."""
     return Finding(subject, "refuse", str(error), ("refused", "") if role == "draft" else ("", "refused"))

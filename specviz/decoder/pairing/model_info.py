@@ -25,8 +25,8 @@ from specviz.decoder.checkpoints.files import (
     weights,
     why_no_weights,
 )
-from specviz.decoder.checkpoints.location import Place
-from specviz.decoder.models.cache_support import no_way_back, why_refused
+from specviz.decoder.checkpoints.location import CheckpointLocation
+from specviz.decoder.models.cache_support import unsupported_message, unsupported_reason
 from specviz.decoder.models.causal_model import UNLIMITED
 
 
@@ -35,7 +35,7 @@ class ModelFiles:
     """What the files of one model say but for its tokenizer's. ``stored``: its weights, or why there are none to be
     read. ``code``: what it brings its own Python for, and where that is; ``trusted``: it is run."""
 
-    source: Place
+    location: CheckpointLocation
     revision: str | None
     config: Any
     stored: Weights | Problem
@@ -44,33 +44,33 @@ class ModelFiles:
 
     @property
     def role(self) -> Role:
-        return self.source.role
+        return self.location.role
 
     @property
     def name(self) -> str:
-        return self.source.name
+        return self.location.name
 
     @property
-    def place(self) -> str:
+    def folder(self) -> str:
         """The folder that transformers loads the model from."""
-        return str(self.source.folder)
+        return str(self.location.folder)
 
     @property
     def weights(self) -> Weights:
         """Raises SpecvizError where there are none to be read."""
         if isinstance(self.stored, Problem):
-            raise self.source.refusal(self.stored)
+            raise self.location.error_for(self.stored)
         return self.stored
 
     @property
-    def to_fetch(self) -> tuple[Place, tuple[str, ...]]:
-        """The model's place and the files of its weights, of which some may be still to come."""
-        return self.source, self.weights.files
+    def to_fetch(self) -> tuple[CheckpointLocation, tuple[str, ...]]:
+        """The model's location and the files of its weights, of which some may be still to come."""
+        return self.location, self.weights.files
 
     @property
     def is_here(self) -> bool:
         """Whether there are weights to be read, and none of them still to come."""
-        return isinstance(self.stored, Weights) and not self.source.lacking(self.stored.files)
+        return isinstance(self.stored, Weights) and not self.location.missing(self.stored.files)
 
     @property
     def text_config(self) -> Any:
@@ -96,66 +96,68 @@ class ModelFacts(ModelFiles):
     end_ids: frozenset[int]
 
 
-def read_files(place: Place, options: PairOptions) -> ModelFiles:
+def read_files(location: CheckpointLocation, options: PairOptions) -> ModelFiles:
     """What can be known before the tokenizer. Raises SpecvizError that names the model, the reason, the way out."""
     trust = options.trust_remote_code
-    code = _understood(place, trust)
-    config = _read(place, "configuration", lambda: AutoConfig.from_pretrained(place.folder, trust_remote_code=trust))
+    code = _understood(location, trust)
+    config = _read(
+        location, "configuration", lambda: AutoConfig.from_pretrained(location.folder, trust_remote_code=trust)
+    )
     if why := _why_not_decoder_only(config, code):
-        raise place.refusal(Problem(f"cannot be used: {why}", "Bring a decoder-only language model."))
-    _, revision = options.model(place.role)
-    return ModelFiles(place, revision, config, _weights(place, options.allow_pickle), code, trust)
+        raise location.error_for(Problem(f"cannot be used: {why}", "Bring a decoder-only language model."))
+    _, revision = options.model(location.role)
+    return ModelFiles(location, revision, config, _weights(location, options.allow_pickle), code, trust)
 
 
 def read_model(files: ModelFiles, other: ModelFacts | None = None) -> ModelFacts:
     """Everything about the model but its weights. Where its tokenizer is made from the same files as that of
     ``other``, it is that one. Raises SpecvizError."""
-    place, config = files.source, files.config
+    location, config = files.location, files.config
     if other and _same_tokenizer(files, other):
         tokenizer = other.tokenizer
     else:
         try:
-            tokenizer = _tokenizer(place, files.trusted)
+            tokenizer = _tokenizer(location, files.trusted)
         except SpecvizError:
-            if reason := why_refused(config):
-                raise SpecvizError(no_way_back(place.role, place.name, config, reason)) from None
+            if reason := unsupported_reason(config):
+                raise SpecvizError(unsupported_message(location.role, location.name, config, reason)) from None
             raise
     known = {field.name: getattr(files, field.name) for field in fields(ModelFiles)}
-    return ModelFacts(**known, tokenizer=tokenizer, end_ids=_end_ids(place, config, tokenizer))
+    return ModelFacts(**known, tokenizer=tokenizer, end_ids=_end_ids(location, config, tokenizer))
 
 
 def _same_tokenizer(files: ModelFiles, other: ModelFiles) -> bool:
     """Whether both tokenizers come of the same bytes; a chat template, of which only the target's counts, aside."""
     if files.config.model_type != other.config.model_type or "AutoTokenizer" in {*files.code, *other.code}:
         return False
-    names = of_tokenizer(files.source.files)
-    if names != of_tokenizer(other.source.files):
+    names = of_tokenizer(files.location.files)
+    if names != of_tokenizer(other.location.files):
         return False
-    _, differing, unread = filecmp.cmpfiles(files.source.folder, other.source.folder, names, shallow=False)
+    _, differing, unread = filecmp.cmpfiles(files.location.folder, other.location.folder, names, shallow=False)
     return not (differing or unread)
 
 
-def _understood(place: Place, trust: bool) -> dict[str, str]:
+def _understood(location: CheckpointLocation, trust: bool) -> dict[str, str]:
     """Refuse a configuration that no library can make sense of; what the model brings its own Python for."""
     try:
-        raw = read_json(place.folder, CONFIG)
-        code = own_code(place.folder)
+        raw = read_json(location.folder, CONFIG)
+        code = own_code(location.folder)
     except (ValueError, OSError) as error:
-        raise place.refusal(Problem(f"has a {CONFIG} that cannot be read ({_first_line(error)})")) from error
+        raise location.error_for(Problem(f"has a {CONFIG} that cannot be read ({_first_line(error)})")) from error
     kind = raw.get("model_type")
     known = {"AutoConfig": kind in CONFIG_MAPPING, "AutoModelForCausalLM": kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES}
     needed = [place_of for what, place_of in code.items() if not known.get(what, True)]
     if needed and not trust:
-        raise place.refusal(_needs_code(needed[0]))
+        raise location.error_for(_needs_code(needed[0]))
     if "AutoConfig" in code and trust:
         return code
     if not kind:
-        raise place.refusal(
+        raise location.error_for(
             Problem(f"has a {CONFIG} that names no model_type", "Bring a model that transformers can load.")
         )
     if not known["AutoConfig"]:
         what = f"is of the kind {kind}, which transformers {transformers.__version__} does not know"
-        raise place.refusal(Problem(what, "A newer transformers may know it."))
+        raise location.error_for(Problem(what, "A newer transformers may know it."))
     return code
 
 
@@ -168,32 +170,38 @@ def _needs_code(reference: str) -> Problem:
     )
 
 
-def _read(place: Place, what: str, read: Callable[[], Any]) -> Any:
+def _read(location: CheckpointLocation, what: str, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except Exception as error:
         if "trust_remote_code" in str(error):
-            raise place.refusal(_needs_code(own_code(place.folder).get("AutoTokenizer", "its files"))) from error
-        raise place.refusal(Problem(f"has a {what} that cannot be read ({_first_line(error)})")) from error
+            raise location.error_for(
+                _needs_code(own_code(location.folder).get("AutoTokenizer", "its files"))
+            ) from error
+        raise location.error_for(Problem(f"has a {what} that cannot be read ({_first_line(error)})")) from error
 
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
-def _tokenizer(place: Place, trust: bool) -> Any:
-    missing = missing_tokenizer_file(place.files)
+def _tokenizer(location: CheckpointLocation, trust: bool) -> Any:
+    missing = missing_tokenizer_file(location.files)
     if missing and not trust:
-        raise place.refusal(Problem(f"has no tokenizer ({missing} is missing)"))
-    tokenizer = _read(place, "tokenizer", lambda: AutoTokenizer.from_pretrained(place.folder, trust_remote_code=trust))
+        raise location.error_for(Problem(f"has no tokenizer ({missing} is missing)"))
+    tokenizer = _read(
+        location, "tokenizer", lambda: AutoTokenizer.from_pretrained(location.folder, trust_remote_code=trust)
+    )
     if len(tokenizer) <= len(tokenizer.added_tokens_decoder):
-        raise place.refusal(Problem(f"has a tokenizer without a vocabulary ({missing or 'tokenizer.json'} is missing)"))
+        raise location.error_for(
+            Problem(f"has a tokenizer without a vocabulary ({missing or 'tokenizer.json'} is missing)")
+        )
     return tokenizer
 
 
-def _weights(place: Place, pickle: bool) -> Weights | Problem:
-    problem = why_no_weights(place.files, place.folder, pickle=pickle)
-    return problem or weights(place.files, place.folder, pickle=pickle) or Problem("has no weights")
+def _weights(location: CheckpointLocation, pickle: bool) -> Weights | Problem:
+    problem = why_no_weights(location.files, location.folder, pickle=pickle)
+    return problem or weights(location.files, location.folder, pickle=pickle) or Problem("has no weights")
 
 
 def _why_not_decoder_only(config: Any, code: dict[str, str]) -> str | None:
@@ -211,10 +219,10 @@ def _why_not_decoder_only(config: Any, code: dict[str, str]) -> str | None:
     return None
 
 
-def _end_ids(place: Place, config: Any, tokenizer: Any) -> frozenset[int]:
+def _end_ids(location: CheckpointLocation, config: Any, tokenizer: Any) -> frozenset[int]:
     """The union of the generation settings' end ids (filled from the config) and the tokenizer's."""
     try:
-        generation = GenerationConfig.from_pretrained(place.folder)
+        generation = GenerationConfig.from_pretrained(location.folder)
     except OSError:
         generation = GenerationConfig.from_model_config(config)
     listed = (

@@ -13,8 +13,8 @@ from specviz.decoder.pairing.model_info import ModelFiles
 
 SMALL = 300_000_000
 """Parameters up to which a model on a CPU runs in float32, whatever its checkpoint holds."""
-FOR_WEIGHTS = 0.9
-"""The part of a GPU's free memory that weights may take; caches and scores need the rest."""
+WEIGHT_FRACTION = 0.9
+"""The part of a GPU's free memory that weights may take; caches and logits need the rest."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -42,12 +42,12 @@ def placements(
         need = need_of_draft, weight_bytes(target, dtype)
         free = free_bytes()
         if options.draft_device is None:
-            own_gpu, gpu = share_out(free, *need)
+            own_gpu, gpu = assign_gpus(free, *need)
             own = torch.device("cuda", own_gpu)
         else:
-            _, gpu = share_out(free, 0, need[1])
+            _, gpu = assign_gpus(free, 0, need[1])
         if gpu is None:
-            device, spread = torch.device("cuda", 0), {at: int(n * FOR_WEIGHTS) for at, n in enumerate(free)}
+            device, spread = torch.device("cuda", 0), {at: int(n * WEIGHT_FRACTION) for at, n in enumerate(free)}
         else:
             device = torch.device("cuda", gpu)
     at_target = Placement(device, dtype, spread, quantisation(target.config) is not None)
@@ -91,10 +91,10 @@ def choose_dtype(asked: str, device: torch.device, facts: ModelFiles) -> torch.d
     return torch.float32
 
 
-def share_out(free: Sequence[int], draft: int, target: int) -> tuple[int, int | None]:
+def assign_gpus(free: Sequence[int], draft: int, target: int) -> tuple[int, int | None]:
     """On which of several GPUs draft and target go, by the bytes they need: both on the first if they fit, else each
     on one of its own, else the draft on the first and the target (None) over all of them."""
-    room = [n * FOR_WEIGHTS for n in free]
+    room = [n * WEIGHT_FRACTION for n in free]
     if draft + target <= room[0]:
         return 0, 0
     by_room = sorted(range(len(room)), key=lambda gpu: -room[gpu])
@@ -127,7 +127,7 @@ def n_parameters(facts: ModelFiles) -> int:
 
 
 def stored_bytes(facts: ModelFiles) -> int:
-    return sum(facts.source.files.get(name, 0) for name in facts.weights.files)
+    return sum(facts.location.files.get(name, 0) for name in facts.weights.files)
 
 
 def stored_dtype(config: Any) -> torch.dtype | None:
@@ -141,14 +141,14 @@ def stored_dtype(config: Any) -> torch.dtype | None:
     return None
 
 
-def where(model: Any) -> str:
+def device_label(model: Any) -> str:
     """The device of a loaded model, or the devices it is spread over."""
     spread = getattr(model, "hf_device_map", None) or {}
-    places = [f"cuda:{place}" if isinstance(place, int) else str(place) for place in spread.values()]
-    return "+".join(dict.fromkeys(places)) or str(model.device)
+    names = [f"cuda:{device}" if isinstance(device, int) else str(device) for device in spread.values()]
+    return "+".join(dict.fromkeys(names)) or str(model.device)
 
 
-def numbers(model: Any) -> str:
+def dtype_label(model: Any) -> str:
     """The dtype a loaded model computes in, and the method its weights are quantised by if they are."""
     return " ".join(filter(None, (str(model.dtype).removeprefix("torch."), quantisation(model.config))))
 

@@ -9,14 +9,14 @@ from specviz.decoder.pairing.model_info import ModelFacts
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class EncodedPrompt:
     """``text``: what the ids stand for: the prompt, or what the chat template makes of it. ``ids``: never empty."""
 
     text: str
     ids: tuple[int, ...]
 
 
-def read_prompt(target: ModelFacts, prompt: str, vocab_size: int, *, chat: bool = False) -> Read:
+def read_prompt(target: ModelFacts, prompt: str, vocab_size: int, *, chat: bool = False) -> EncodedPrompt:
     """The ids that both models are fed, special tokens in the prompt parsed.
 
     As text: whatever the tokenizer does by default, its start token included if it adds one. With ``chat``: the
@@ -46,7 +46,7 @@ def read_prompt(target: ModelFacts, prompt: str, vocab_size: int, *, chat: bool 
             f"The prompt is longer than the target's context: prompt {len(ids)} tokens, limit {target.context}. "
             "Shorten it."
         )
-    return Read(text, tuple(ids))
+    return EncodedPrompt(text, tuple(ids))
 
 
 def has_template(target: ModelFacts) -> bool:
@@ -56,14 +56,14 @@ def has_template(target: ModelFacts) -> bool:
 def in_template(target: ModelFacts, prompt: str) -> str:
     """``prompt`` as a user's message in the target's chat template, with the opening of the answer behind it."""
     if not has_template(target):
-        raise target.source.refusal(no_template())
+        raise target.location.error_for(no_template())
     message = [{"role": "user", "content": prompt}]
     try:
         text = target.tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
     except Exception as error:  # a template is a program, and fails in a way of its own
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         what = f"has a chat template that cannot be used ({reason})"
-        raise target.source.refusal(Problem(what, "Leave --chat away.")) from error
+        raise target.location.error_for(Problem(what, "Leave --chat away.")) from error
     return str(text)
 
 

@@ -18,7 +18,7 @@ from specviz.decoder.pairing.vocabulary import Vocabulary
 from specviz.decoder.rounds.stopping import Ending
 from specviz.decoder.rounds.verify import decide
 from specviz.decoder.tensors.randomness import Uniforms
-from specviz.decoder.tensors.sampling import NonFiniteScores
+from specviz.decoder.tensors.sampling import NonFiniteLogits
 from specviz.decoder.tensors.timing import Laps
 
 
@@ -179,8 +179,8 @@ class Speculation:
 
 @contextmanager
 def placed(where: str) -> Iterator[None]:
-    """Say where in the run scores were not finite."""
+    """Say where in the run logits were not finite."""
     try:
         yield
-    except NonFiniteScores as error:
-        raise NonFiniteScores(f"{where}: {error}") from None
+    except NonFiniteLogits as error:
+        raise NonFiniteLogits(f"{where}: {error}") from None

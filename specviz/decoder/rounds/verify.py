@@ -56,7 +56,7 @@ def decide(
     """Feed what ``target`` lacks of ``ids`` and the drafted ids, in one forward, and decide about them.
 
     ``laps``: marked where the draft ends, the verification, the decision, and what ``inspect`` asks for.
-    Raises NonFiniteScores.
+    Raises NonFiniteLogits.
     """
     at = home(target.device)
     k = len(proposal.ids) if proposal else 0
@@ -64,29 +64,29 @@ def decide(
     q = proposal.probs.to(at) if proposal and k else None
     laps.mark()
     missing = upload(torch.tensor(ids[target.length :], dtype=torch.long), target.device)
-    scores = target.feed(torch.cat([missing, drafted.to(target.device)]) if k else missing, keep=k + 1)
-    p = process(scores, settings.temperature, settings.top_k, settings.top_p).to(at)
-    raw_scores = scores if inspect and processed(settings) else None
-    del scores  # as large as p and q
+    logits = target.feed(torch.cat([missing, drafted.to(target.device)]) if k else missing, keep=k + 1)
+    p = process(logits, settings.temperature, settings.top_k, settings.top_p).to(at)
+    raw_logits = logits if inspect and processed(settings) else None
+    del logits  # as large as p and q
     laps.mark()
     decision = RULES[settings.rule](p, q, drafted, upload(uniforms.slots[: 2 * k + 1], at))
     parts = numbers(p, q, drafted, decision)
     models = {model.role: model for model in (proposal.model if proposal else None, target) if model}
     for role, model in models.items():
-        parts[f"odd_{role}"] = model.odd.to(at)
+        parts[f"non_finite_{role}"] = model.non_finite.to(at)
     laps.mark()
     distributions = {"p": p, "q": q}
     if inspect:
         parts |= inspected(p, q, decision, parts)
-        if raw_scores is not None:
-            raw_p = raw_scores.softmax(-1).to(at)
+        if raw_logits is not None:
+            raw_p = raw_logits.softmax(-1).to(at)
             raw_q = proposal.raw_probs().to(at) if proposal and k else None
             parts |= inspected_raw(raw_p, raw_q, drafted, decision)
             distributions |= {"raw_p": raw_p, "raw_q": raw_q}
     laps.mark()
     found = fetch(parts)
     for role, model in models.items():
-        model.refuse_odd(found[f"odd_{role}"])
+        model.raise_if_non_finite(found[f"non_finite_{role}"])
 
     def row(name: str, i: int) -> torch.Tensor:
         if (probs := distributions.get(name)) is not None:

@@ -26,7 +26,7 @@ def warm_up(target: CausalModel, drafter: Drafter, ids: list[int], k: int) -> No
     if length + k + 1 <= target.context:
         target.feed([ids[-1]] * (k + 1), keep=k + 1)
         target.roll_back_to(length)
-    target.refuse_odd(float(target.odd))
+    target.raise_if_non_finite(float(target.non_finite))
 
 
 def have_long_steps(models: Sequence[CausalModel]) -> bool:

@@ -1,6 +1,6 @@
-"""From scores to tokens: pure tensor functions. p is the target's distribution, q the draft's.
+"""From logits to tokens: pure tensor functions. p is the target's distribution, q the draft's.
 
-Scores come in any float dtype; probabilities are float32, processed in the order temperature, top-k, top-p.
+Logits come in any float dtype; probabilities are float32, processed in the order temperature, top-k, top-p.
 Decisions (ratios, residual, cumulative sums) are float64: float32 would lose tail mass at large vocabularies.
 """
 
@@ -19,8 +19,8 @@ HEAD = 1024
 LARGEST_U = 1 - 2**-52
 
 
-class NonFiniteScores(SpecvizError):
-    """A model's scores hold NaN or infinity, or leave no token possible."""
+class NonFiniteLogits(SpecvizError):
+    """A model's logits hold NaN or infinity, or leave no token possible."""
 
 
 def home(device: torch.device) -> torch.device:
@@ -48,29 +48,29 @@ def processed(settings: Settings) -> bool:
     )
 
 
-def shifted(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """``scores`` [..., V] in float32, less their maximum; and 0, or NaN where they hold NaN, +inf or a row of -inf.
+def shifted(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """``logits`` [..., V] in float32, less their maximum; and 0, or NaN where they hold NaN, +inf or a row of -inf.
 
     The second is a float32 [] on the device, so that nobody waits for it.
     """
-    scores = scores.float()
-    top = scores.amax(-1, keepdim=True)
-    return scores - top, (top - top).sum()
+    logits = logits.float()
+    top = logits.amax(-1, keepdim=True)
+    return logits - top, (top - top).sum()
 
 
-def process(scores: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
-    """The distribution [..., V] (float32) that is sampled from, for shifted ``scores`` [..., V].
+def process(logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
+    """The distribution [..., V] (float32) that is sampled from, for shifted ``logits`` [..., V].
 
     Temperature, then top-k, then top-p; ties at a cut are kept. Greedy: one-hot at the lowest id of the maximum.
     """
     if is_greedy(temperature):
-        return torch.zeros_like(scores).scatter_(-1, scores.argmax(-1, keepdim=True), 1.0)
+        return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
     if temperature != 1.0:
-        scores = scores / temperature
-    if top_k is not None and top_k < scores.shape[-1]:
-        least = scores.topk(top_k, dim=-1).values[..., -1:]
-        scores = scores.masked_fill(scores < least, float("-inf"))
-    probs = scores.softmax(-1)
+        logits = logits / temperature
+    if top_k is not None and top_k < logits.shape[-1]:
+        least = logits.topk(top_k, dim=-1).values[..., -1:]
+        logits = logits.masked_fill(logits < least, float("-inf"))
+    probs = logits.softmax(-1)
     if top_p is not None and top_p < 1.0:
         probs = probs.masked_fill(probs < _least_kept(probs, top_p), 0.0)
         probs = probs / probs.sum(-1, keepdim=True)

@@ -222,7 +222,7 @@ def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
             case Progress() if sys.stderr.isatty():
                 loading.tell(event)
 
-    places = locator(options.pair, tell).both()
+    places = locator(options.pair, tell).locate_pair()
     tell(Progress("import"))
     from specviz.decoder.measuring.runner import Bench
 
