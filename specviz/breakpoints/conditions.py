@@ -26,17 +26,15 @@ class Condition(Protocol):
 
 def rows_of(round: Round) -> Iterator[tuple[int, Drafted | Emitted]]:
     """Every token of a round once, with its row: the drafted ones, then the last one unless the round is cut."""
-    yield from enumerate(round.drafted)
-    if not round.cut:
-        yield round.k, round.emitted[-1]
+    yield from enumerate(round.rows)
 
 
 def sentence(sights: Sequence[Sight], round: Round) -> str:
     """The first of them and where it is: ``p/q .12 < .2 at position 3``; others of the same condition are counted."""
     words, row = sights[0]
     if row is not None:
-        at_end = row >= round.k and bool(round.emitted)
-        words += f": the {round.emitted[-1].origin} token" if at_end else f" at position {row + 1}"
+        last = round.correction if row >= round.k else None
+        words += f": the {last.origin} token" if last else f" at position {row + 1}"
     return words if len(sights) == 1 else f"{words} (and {len(sights) - 1} more)"
 
 
@@ -47,7 +45,7 @@ class FewTokens:
         self._limit = limit
 
     def look(self, round: Round, /) -> Sequence[Sight]:
-        n = len(round.emitted)
+        n = round.n_emitted
         return [Sight(f"N {n} ≤ {self._limit}")] if n <= self._limit else []
 
 
@@ -58,9 +56,8 @@ class EarlyRejection:
         self._limit = limit
 
     def look(self, round: Round, /) -> Sequence[Sight]:
-        at = round.n_accepted
-        rejected = round.tested > at
-        return [Sight(f"rejection ≤ {self._limit}", at)] if rejected and at < self._limit else []
+        row = round.rejected_row
+        return [] if row is None or row >= self._limit else [Sight(f"rejection ≤ {self._limit}", row)]
 
 
 class LowOverlap:
@@ -72,7 +69,7 @@ class LowOverlap:
     def look(self, round: Round, /) -> Sequence[Sight]:
         return [
             Sight(f"overlap {apart(drafted.overlap, self._limit)} < {short(self._limit)}", row)
-            for row, drafted in enumerate(round.drafted[: round.tested])
+            for row, drafted in enumerate(round.tested_tokens)
             if drafted.overlap < self._limit
         ]
 
@@ -86,7 +83,7 @@ class LowRatio:
     def look(self, round: Round, /) -> Sequence[Sight]:
         return [
             Sight(f"p/q {apart(drafted.p / drafted.q, self._limit)} < {short(self._limit)}", row)
-            for row, drafted in enumerate(round.drafted[: round.tested])
+            for row, drafted in enumerate(round.tested_tokens)
             if drafted.q > 0 and drafted.p / drafted.q < self._limit
         ]
 
@@ -110,7 +107,7 @@ class FullStreak:
         self._now = 0
 
     def look(self, round: Round, /) -> Sequence[Sight]:
-        self._now = self._now + 1 if round.k and round.n_accepted == round.k else 0
+        self._now = self._now + 1 if round.fully_accepted else 0
         if self._now != self._length:
             return []
         return [Sight(f"{self._length} full acceptance{'s' if self._length > 1 else ''} in a row")]
@@ -133,7 +130,7 @@ class Disagreement:
         if rules != self._rules:
             self._rules = rules
             self._begin()
-        for drafted in round.drafted[: round.tested]:
+        for drafted in round.tested_tokens:
             chance = accept_chance(drafted, rules.rule)
             if chance is not None:
                 self._hits += drafted.verdict == "accepted"

@@ -82,6 +82,9 @@ class Drafted:
     raw: Raw | None = None
     target_sample: int | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
+    parent: int | None = None
+    """In a draft that is a tree, the row of the token this one follows; None: it follows the text, or the row before
+    it in a chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,7 @@ class Round:
 
     ``k`` is K_r, the number actually drafted (= len(drafted)); the configured K is ``settings.k``.
     ``start`` is the absolute position of the first emitted token. drafted = accepted + rejected + untested + ignored.
+    A draft is a chain unless it has a ``path``: the rows of the accepted tokens of a tree, from the root.
     """
 
     index: int
@@ -147,11 +151,81 @@ class Round:
     redraws: int
     timing: Timing
     stop: StopReason | None
+    path: tuple[int, ...] | None = None
+
+    @property
+    def n_rejected(self) -> int:
+        return self.tested - self.n_accepted
+
+    @property
+    def n_emitted(self) -> int:
+        """Tokens the round added to the text: N_r."""
+        return len(self.emitted)
 
     @property
     def cut(self) -> bool:
-        """Whether the end of the text fell inside the drafted block: fewer than A + 1 tokens came out."""
+        """Whether the end of the text fell inside the draft: fewer than A + 1 tokens were emitted."""
         return len(self.emitted) < self.n_accepted + 1
+
+    @property
+    def fully_accepted(self) -> bool:
+        """Whether there was a draft and all of it entered the text."""
+        return 0 < self.k == self.n_accepted
+
+    @property
+    def tested_tokens(self) -> tuple[Drafted, ...]:
+        """The accepted and the rejected tokens, in the order of their tests."""
+        if self.path is None:
+            return self.drafted[: self.tested]
+        return tuple(d for d in self.drafted if d.verdict in ("accepted", "rejected"))
+
+    @property
+    def untested_tokens(self) -> tuple[Drafted, ...]:
+        if self.path is None:
+            return self.drafted[self.tested :] if self.n_rejected else ()
+        return tuple(d for d in self.drafted if d.verdict == "untested")
+
+    @property
+    def accepted_tokens(self) -> tuple[Drafted, ...]:
+        """The drafted tokens that entered the text, in its order."""
+        if self.path is None:
+            return self.drafted[: self.n_accepted]
+        return tuple(self.drafted[row] for row in self.path)
+
+    @property
+    def unaccepted_rows(self) -> tuple[int, ...]:
+        """The rows of the drafted tokens that did not enter the text."""
+        if self.path is None:
+            return tuple(range(self.n_accepted, self.k))
+        return tuple(row for row in range(self.k) if row not in self.path)
+
+    @property
+    def rejected_row(self) -> int | None:
+        """The row of the first rejected token; None without a rejection."""
+        if self.tested == self.n_accepted:
+            return None
+        if self.path is None:
+            return self.n_accepted
+        return next(row for row, d in enumerate(self.drafted) if d.verdict == "rejected")
+
+    @property
+    def first_rejected(self) -> Drafted | None:
+        row = self.rejected_row
+        return None if row is None else self.drafted[row]
+
+    @property
+    def correction(self) -> Emitted | None:
+        """The emitted token after the accepted ones, which the target chose: resampled, bonus or plain. None: cut."""
+        return None if self.cut else self.emitted[-1]
+
+    @property
+    def rows(self) -> tuple[Drafted | Emitted, ...]:
+        """The tokens of the round as they are listed: the drafted ones, then the correction unless the round is cut."""
+        return self.drafted if self.cut else (*self.drafted, self.emitted[-1])
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.drafted) + (not self.cut)
 
     def count(self, verdict: Verdict) -> int:
         return sum(d.verdict == verdict for d in self.drafted)

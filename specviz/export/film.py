@@ -9,7 +9,7 @@ from specviz.export.ansi_svg import Line, Part, cut
 from specviz.export.report import Recording
 from specviz.export.text_lines import text_lines
 from specviz.render import word_wrap
-from specviz.render.explanations import default_row, explain, greedy, last_token, title
+from specviz.render.explanations import default_row, explain, greedy, title
 from specviz.render.glyphs import SIGNS, UNICODE
 from specviz.render.numbers import fixed, prob, ratio, told_apart
 from specviz.render.transcript import Telling
@@ -91,7 +91,7 @@ class _Film:
         lines: list[Line] = [[(f" {said}", "strong")], [(_HEAD, "head")]]
         for row in range(min(round.k, self._table)):
             lines.append(_drafted(round, row, drafting))
-        if not drafting and (last := last_token(round)) and len(lines) < self._table + 2:
+        if not drafting and (last := round.correction) and len(lines) < self._table + 2:
             mark = UNICODE.mark(last.origin)
             lines.append([("    ", "text"), (f"{mark} {_name(last.bytes)}", last.origin), *_last(last.p)])
         lines += [[] for _ in range(self._table + 2 - len(lines))]

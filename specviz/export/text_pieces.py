@@ -52,7 +52,8 @@ def pieces(trace: Trace) -> list[Piece]:
 def _ghosts(round: Round) -> list[Piece]:
     decoder = TextDecoder(keep="")
     ghosts: list[Piece] = []
-    for row, drafted in enumerate(round.drafted[round.n_accepted :], start=round.n_accepted):
+    for row in round.unaccepted_rows:
+        drafted = round.drafted[row]
         text = decoder.feed(drafted.bytes)
         if not text or _LOST in text:
             decoder, text = TextDecoder(keep=""), visible(drafted.bytes)

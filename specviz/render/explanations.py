@@ -34,11 +34,6 @@ def greedy(round: Round) -> bool:
     return round.settings.temperature <= GREEDY_AT_OR_BELOW
 
 
-def last_token(round: Round) -> Emitted | None:
-    """The token that ends the round; None where the end of the text cut it inside the draft."""
-    return None if round.cut else round.emitted[-1]
-
-
 def sample_bytes(round: Round, drafted: Drafted) -> bytes | None:
     """The bytes of what the target itself drew, where they are known from anything in the round."""
     return next((token.bytes for token in _known(round, drafted) if token.id == drafted.target_sample), None)
@@ -57,7 +52,7 @@ def default_row(round: Round) -> int:
     """The row worth explaining: the rejected one, else the last token, else the last accepted one."""
     if round.cut:
         return max(0, round.n_accepted - 1)
-    return round.n_accepted if round.tested > round.n_accepted else round.k
+    return round.k if round.rejected_row is None else round.rejected_row
 
 
 def explain(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str:
@@ -153,7 +148,7 @@ def _equality(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
 
 
 def _with_correction(round: Round, drafted: Drafted, first: str, glyphs: Glyphs) -> str:
-    last = last_token(round)
+    last = round.correction
     if drafted.verdict != "rejected" or last is None or last.origin != "resampled":
         return first
     return f"{first}\n{_resampled(drafted, last, glyphs)}"
@@ -167,15 +162,15 @@ def _resampled(rejected: Drafted, last: Emitted, glyphs: Glyphs) -> str:
 
 
 def _last(round: Round, glyphs: Glyphs) -> str:
-    last = last_token(round)
+    last = round.correction
     if last is None:
         return f"no further token: the text ended inside the draft ({_stop(round)})"
     name = f"{glyphs.mark(last.origin)} {_name(last.bytes, glyphs)}"
     chance = f"with probability {_chance(last.p)}"
     if greedy(round):
         return "\n".join(filter(None, (f"{name} {_why_last(round, last)}: greedy, the first choice", _raw(last.raw))))
-    if last.origin == "resampled" and round.n_accepted < round.k:
-        rejected = round.drafted[round.n_accepted]
+    rejected = round.first_rejected
+    if last.origin == "resampled" and rejected is not None:
         if round.settings.rule == "equality":
             own = f"the target's own draw at u {short(round.last_u)}, {chance}"
             return f"{name} in place of {_name(rejected.bytes, glyphs)}\n{own}"
@@ -230,7 +225,7 @@ def title(round: Round, glyphs: Glyphs = UNICODE) -> str:
         parts.append(f"{round.n_accepted} of {round.tested} tested accepted")
     else:
         parts.append(f"plain: {PLAIN[round.plain_reason]}" if round.plain_reason else "plain")
-    parts.append(counted(len(round.emitted), "token"))
+    parts.append(counted(round.n_emitted, "token"))
     if round.stop:
         parts.append(ENDS[round.stop])
     return f" {glyphs.dot} ".join(parts)

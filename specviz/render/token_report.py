@@ -8,7 +8,7 @@ from specviz.core.events import Drafted, Emitted, Raw, Round, Top
 from specviz.core.safe_text import visible
 from specviz.render.accept_line import AcceptTest
 from specviz.render.cells import Part
-from specviz.render.explanations import counterfactual, explain, greedy, last_token, sample_bytes
+from specviz.render.explanations import counterfactual, explain, greedy, sample_bytes
 from specviz.render.facts import Fact
 from specviz.render.glyphs import Glyphs
 from specviz.render.ngram_source import KEYS, copied
@@ -49,7 +49,7 @@ class Inspected:
 
 def heading(round: Round, row: int, glyphs: Glyphs) -> str:
     """``Inspector · round 37 · draft 3 of 4``."""
-    last = last_token(round)
+    last = round.correction
     if row < round.k:
         place = f"draft {row + 1} of {round.k}"
     elif last is None:
@@ -66,7 +66,7 @@ def inspected(round: Round, row: int, glyphs: Glyphs) -> Inspected:
     said: list[Part] = [(line, "text") for line in explain(round, row, glyphs).split("\n")]
     if row < round.k:
         return _drafted(round, row, said, glyphs)
-    last = last_token(round)
+    last = round.correction
     return Inspected(None, "ignored", tuple(said)) if last is None else _last(round, last, said, glyphs)
 
 
@@ -75,7 +75,7 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
     would = counterfactual(round, row, glyphs)
     if would:
         said = [said[0], (would, "would")]
-    last = last_token(round) if drafted.verdict == "rejected" else None
+    last = round.correction if drafted.verdict == "rejected" else None
     lists = _raw_lists(round, drafted, last) if greedy(round) else _lists(round, drafted, last)
     return Inspected(
         token=drafted,
@@ -93,8 +93,7 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
 
 
 def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> Inspected:
-    resampled = last.origin == "resampled" and round.n_accepted < round.k
-    rejected = round.drafted[round.n_accepted] if resampled else None
+    rejected = round.first_rejected if last.origin == "resampled" else None
     raw = last.raw if greedy(round) else None
     p = raw.p if raw else last.p
     marked = [Marked(last.id, last.origin, p, None if raw else last.rank_p)]

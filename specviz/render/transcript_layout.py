@@ -168,8 +168,8 @@ class Story:
     def _ghosts(self, round: Round, accepted: int, reveal: Reveal | None) -> None:
         """Drafted tokens that are not in the text, decoded as if the text went on with them."""
         decoder = TextDecoder(ascii=self._glyphs.ascii, keep="")
-        for row, drafted in enumerate(round.drafted[accepted:], start=accepted):
-            known = stage(round, reveal, row)
+        for row in range(accepted, round.k):
+            drafted, known = round.drafted[row], stage(round, reveal, row)
             if known == "hidden":
                 return
             if row == accepted and b"\x80" <= drafted.bytes[:1] < b"\xc0":

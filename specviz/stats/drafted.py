@@ -60,10 +60,10 @@ def tokens_lost(round: Round) -> float | None:
     1 + sum_{j > i} prod_{m = i+1..j} a_m tokens: the rejected draft kept, what of the drafts behind it would have been,
     and the one token that follows either way. None too where the rule gives no chance behind the rejection.
     """
-    if round.tested == round.n_accepted:
+    if not round.n_rejected:
         return None
     lost = reached = 1.0
-    for drafted in round.drafted[round.tested :]:
+    for drafted in round.untested_tokens:
         chance = _chance(drafted, round.settings.rule)
         if chance is None:
             return None

@@ -64,16 +64,16 @@ def tally(event: Round) -> Tally:
     """Count one round. Raises ValueError where its counts do not add up."""
     if problem := inconsistency(event):
         raise ValueError(problem)
-    tested = event.drafted[: event.tested]
+    tested = event.tested_tokens
     chances = [chance for d in tested if (chance := accept_chance(d, event.settings.rule)) is not None]
     timing = event.timing
     return Tally(
         k=event.k,
         accepted=event.n_accepted,
-        rejected=event.tested - event.n_accepted,
+        rejected=event.n_rejected,
         untested=event.count("untested"),
         ignored=event.count("ignored"),
-        emitted=len(event.emitted),
+        emitted=event.n_emitted,
         uncut=not event.cut,
         chanced=len(chances),
         hits=event.n_accepted if chances else 0,

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from specviz.core.events import Candidate, Drafted, Emitted, Raw, Round, Settings, Timing, Top
-from specviz.trace.schema import MAX_LIST, BadField, free_part, hex_bytes, limits
+from specviz.trace.schema import MAX_LIST, OF_TREES, BadField, free_part, hex_bytes, limits
 
 _NO_DETAIL: Mapping[str, Any] = {}
 
@@ -43,7 +43,9 @@ def _decoder() -> "msgspec.json.Decoder[Any]":
 
 def _record_type(kind: Any, **more: Any) -> Any:
     hints = get_type_hints(kind)
-    fields = [(name, _typed(hints[name], name)) for name in kind.__dataclass_fields__]
+    fields = [
+        (name, _typed(hints[name], name), *([None] if name in OF_TREES else [])) for name in kind.__dataclass_fields__
+    ]
     return msgspec.defstruct(f"{kind.__name__}Record", [*more.items(), *fields], gc=False)
 
 
@@ -90,7 +92,11 @@ def _bare(record: Any) -> Round:
     for d in record.drafted:
         _check(d.p_top, d.q_top, d.residual_top)
         _check_rest(d)
-        drafted.append(_make_drafted(d.id, hex_bytes(d.bytes), *_drafted_numbers(d), (), (), (), None, d.target_sample))
+        drafted.append(
+            _make_drafted(
+                d.id, hex_bytes(d.bytes), *_drafted_numbers(d), (), (), (), None, d.target_sample, {}, d.parent
+            )
+        )
     emitted = []
     for e in record.emitted:
         _check(e.p_top)
@@ -124,6 +130,7 @@ def _whole(record: Any) -> Round:
             _raw(d.raw),
             d.target_sample,
             _detail(d.detail),
+            d.parent,
         )
         for d in record.drafted
     ]
@@ -145,6 +152,7 @@ def _round(record: Any, drafted: list[Drafted], emitted: list[Emitted]) -> Round
         *_round_numbers(record),
         Timing(*msgspec.structs.astuple(record.timing)),
         record.stop,
+        None if record.path is None else tuple(record.path),
     )
 
 

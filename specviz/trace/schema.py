@@ -22,6 +22,8 @@ Read = Callable[[Any], Any]
 
 _MAX_INT = 2**53
 _MAX_DEPTH = 32
+OF_TREES = frozenset({"parent", "path"})
+"""Fields that are written only where a draft is a tree."""
 MAX_LIST = 10
 """Entries of a top list."""
 _ROUNDING = 1e-3
@@ -77,7 +79,8 @@ def to_json(value: Any) -> Any:
     if kind is tuple or kind is list:
         return [to_json(entry) for entry in value]
     if is_dataclass(value):
-        return {name: to_json(getattr(value, name)) for name in _field_names(value.__class__)}
+        entries = ((name, getattr(value, name)) for name in _field_names(value.__class__))
+        return {name: to_json(entry) for name, entry in entries if entry is not None or name not in OF_TREES}
     if isinstance(value, Mapping):
         return {_whole_characters(str(key)): to_json(entry) for key, entry in value.items()}
     if isinstance(value, set | frozenset):
@@ -180,6 +183,8 @@ def _record_reader(kind: Any) -> Read:
         values: dict[str, Any] = {}
         for name, read in readers.items():
             if name not in value:
+                if name in OF_TREES:
+                    continue
                 raise BadField(f"has no field {name}")
             try:
                 values[name] = read(value[name])

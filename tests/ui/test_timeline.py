@@ -6,7 +6,7 @@ from specviz.core.events import End, Event, Failed, Header, Progress, Ready, Rou
 from specviz.core.options import RunRequest
 from specviz.session.worker import Session
 from specviz.ui.run.playback import Transport
-from specviz.ui.run.timeline import Timeline, row_count, warmer
+from specviz.ui.run.timeline import Timeline, warmer
 from tests.ui.builders import make_calibration, make_header, make_round, make_run
 from tests.ui.conftest import mode
 
@@ -239,9 +239,9 @@ def test_the_row_worth_looking_at_is_the_rejection_else_the_last_token() -> None
 
 
 def test_a_cut_round_has_no_last_row() -> None:
-    assert row_count(make_round(1, verdicts="✓✓–")) == 3
-    assert row_count(make_round(1, verdicts="✓✓✗")) == 4
-    assert row_count(make_round(1, verdicts="")) == 1
+    assert make_round(1, verdicts="✓✓–").n_rows == 3
+    assert make_round(1, verdicts="✓✓✗").n_rows == 4
+    assert make_round(1, verdicts="").n_rows == 1
 
 
 def test_a_round_that_does_not_add_up_is_a_failure_not_a_crash() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from specviz.core.events import Drafted, Emitted, Round
 from specviz.core.safe_text import clip, visible, width
 from specviz.render.cells import Part, accept_bar, fit
-from specviz.render.explanations import PLAIN, drawn, greedy, last_token
+from specviz.render.explanations import PLAIN, drawn, greedy
 from specviz.render.glyphs import Glyphs
 from specviz.render.numbers import prob, ratio, told_apart
 from specviz.render.phases import WAITING, Stage, mark_of
@@ -194,7 +194,7 @@ class RoundTable:
         yield f" {u} {sign} {limit}", "text"
 
     def _last(self, round: Round, chosen: bool) -> Iterator[Part]:
-        last, glyphs = last_token(round), self.glyphs
+        last, glyphs = round.correction, self.glyphs
         if last is None:
             yield f" {glyphs.cursor if chosen else ' '}", "strong"
             yield " " * (self.columns.index + 4) + "no further token: the text ended here", "quiet"

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from specviz.core.events import Drafted, End, Round
 from specviz.core.safe_text import clip, width
-from specviz.render.explanations import ENDS, PLAIN, ending, greedy, last_token
+from specviz.render.explanations import ENDS, PLAIN, ending, greedy
 from specviz.render.glyphs import UNICODE, Glyphs
 from specviz.render.numbers import counted, fixed, prob, told_apart
 from specviz.render.phases import Reveal, focus
@@ -100,11 +100,11 @@ def _why(round: Round, drafted: Drafted) -> str:
 
 
 def _last(round: Round, glyphs: Glyphs) -> Caption:
-    last = last_token(round)
+    last = round.correction
     if last is None:
         return Caption("The text ends inside the draft", ENDS[round.stop] if round.stop else "")
-    gained = counted(len(round.emitted), "token")
-    by = f"{gained} from one pass", (gained, f"+{len(round.emitted)}")
+    gained = counted(round.n_emitted, "token")
+    by = f"{gained} from one pass", (gained, f"+{round.n_emitted}")
     if last.origin == "bonus":
         what = "It was accepted" if round.k == 1 else f"All {round.k} were accepted"
         return Caption(f"{what}, so one more comes free", *by)

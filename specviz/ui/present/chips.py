@@ -11,7 +11,7 @@ from typing import NamedTuple
 from specviz.core.events import Drafted, Emitted, Round
 from specviz.core.safe_text import clip, visible, width
 from specviz.render.cells import Line, accept_bar, beside, padded
-from specviz.render.explanations import greedy, last_token
+from specviz.render.explanations import greedy
 from specviz.render.glyphs import Glyphs
 from specviz.render.phases import WAITING, Reveal, Stage, focus, mark_of, stage
 from specviz.ui.present.chip_grid import SMALLEST_BOX, Form, Grid
@@ -135,7 +135,7 @@ def _place(moment: Moment, slot: int, column: int, grid: Grid, glyphs: Glyphs) -
         known = moment.known(slot, (column + 1) / grid.columns)
         if known != "hidden":
             _put(lines, 0, _drafted(drafted, known, moment, slot, form, cells, glyphs))
-    last = last_token(moment.round)
+    last = moment.round.correction
     if last is not None and slot == moment.round.n_accepted and moment.dropping > 0:
         _drop(lines, last, slot < moment.round.k, moment.dropping, grid, glyphs)
     return lines

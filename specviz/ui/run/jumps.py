@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from specviz.breakpoints.conditions import rows_of
 from specviz.breakpoints.watch import Breakpoint, condition, names_condition, parse_breakpoint
-from specviz.core.events import Drafted, Emitted, Round
+from specviz.core.events import Drafted, Round
 from specviz.core.safe_text import visible
 from specviz.render.explanations import default_row, drawn, greedy
 from specviz.render.numbers import short, told_apart
@@ -38,11 +38,6 @@ class Hit:
     @property
     def place(self) -> Place:
         return self.round, self.row
-
-
-def token_at(round: Round, row: int) -> Drafted | Emitted:
-    """The token of a row. Raises IndexError where the round has none."""
-    return round.drafted[row] if row < round.k else round.emitted[-1]
 
 
 def next_rejection(drafts: Drafts, shown: int, row: int, step: int) -> Place | None:
@@ -77,10 +72,6 @@ def understand(query: str) -> Query:
     return parse_breakpoint(query) if names_condition(query) else query
 
 
-def _rejected(round: Round) -> int | None:
-    return round.n_accepted if round.tested > round.n_accepted else None
-
-
 def hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = ()) -> list[Hit]:
     """All tokens that ``query`` speaks of, in order; a condition on a round stands at the row worth explaining."""
     return list(iter_hits(rounds, query, end_ids))
@@ -94,7 +85,7 @@ def iter_hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = 
         for index, round in numbered:
             for sight in sorted(sought.look(round), key=lambda sight: sight.row or 0):
                 row = default_row(round) if sight.row is None else sight.row
-                if row < round.k or not round.cut:
+                if row < round.n_rows:
                     yield _hit(index, round, row, sight.words)
     elif query:
         holds = _holding(query)
@@ -104,12 +95,13 @@ def iter_hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = 
                     yield _hit(index, round, row, "")
     else:
         for index, round in numbered:
-            if (rejected := _rejected(round)) is not None:
+            rejected = round.rejected_row
+            if rejected is not None:
                 yield _hit(index, round, rejected, _test(round, round.drafted[rejected]))
 
 
 def _hit(index: int, round: Round, row: int, note: str) -> Hit:
-    token = token_at(round, row)
+    token = round.rows[row]
     drafted = isinstance(token, Drafted)
     kind = token.verdict if isinstance(token, Drafted) else token.origin
     return Hit(index, row, token.bytes, kind, note or kind, drafted, token.q, token.p)

@@ -15,11 +15,6 @@ from specviz.trace.round_store import Rounds
 MAX_TEMPERATURE = 5.0
 
 
-def row_count(round: Round) -> int:
-    """Rows of a round: one a drafted token, and one for the resampled, bonus or plain token unless the round is cut."""
-    return len(round.drafted) + (0 if round.cut else 1)
-
-
 class Timeline:
     """The rounds of one run, the round shown (0: before the first) and the token cursor's row in it.
 
@@ -99,7 +94,7 @@ class Timeline:
         follows = self.follow and self.at_end and self.reveal is None
         self.rounds.append(round)
         self.drafts.add(round)
-        self.counts.append(len(round.emitted))
+        self.counts.append(round.n_emitted)
         if self.telling:
             self.telling.append(round)
         self.max_k = max(self.max_k, round.k, round.settings.k)
@@ -174,7 +169,7 @@ class Timeline:
         elif row is None:
             self.row = default_row(self.round)
         else:
-            self.row = max(0, min(row, row_count(self.round) - 1))
+            self.row = max(0, min(row, self.round.n_rows - 1))
         return True
 
     def show_phase(self, index: int, phase: int) -> bool:
@@ -201,7 +196,7 @@ class Timeline:
         if self.round is None:
             return (1, 0) if step > 0 and self.rounds else None
         row = self.row + step
-        if 0 <= row < row_count(self.round):
+        if 0 <= row < self.round.n_rows:
             return None if stage(self.round, self.reveal, row) == "hidden" else (self.shown, row)
         index = self.shown + step
         if not 1 <= index <= self.total:
