@@ -15,6 +15,7 @@ from specviz.core.events import (
     End,
     Event,
     Header,
+    Origin,
     Prompt,
     Raw,
     Round,
@@ -25,6 +26,7 @@ from specviz.core.events import (
 )
 from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import Trace
+from tests.builders import make_drafted, make_emitted, make_round
 
 SMALL = Path(__file__).parent / "data" / "small.jsonl"
 """A run whose every number can be worked out by hand; data/README.md does."""
@@ -39,63 +41,38 @@ def header(**config: Any) -> Header:
 
 
 def drafted(verdict: Verdict, **changes: Any) -> Drafted:
-    values: dict[str, Any] = {
-        "id": 7,
-        "bytes": b" is",
-        "q": 0.412,
-        "p": 0.1 + 0.2,
-        "draft_u": 0.25,
-        "u": 0.31,
-        "accept_prob": 0.73,
-        "overlap": 0.82,
+    made = make_drafted(" is", verdict, token_id=7, q=0.412, p=0.1 + 0.2, draft_u=0.25, accept_prob=0.73, overlap=0.82)
+    shown: dict[str, Any] = {
         "match": 0.4,
-        "entropy_p": 1.25,
-        "entropy_q": 1.5,
         "rank_p": 1,
         "rank_q": 2,
-        "verdict": verdict,
+        "entropy_p": 1.25,
+        "entropy_q": 1.5,
         "p_top": TOP,
         "q_top": TOP,
         "residual_top": (),
     }
-    return Drafted(**values | changes)
+    return replace(made, **shown | changes)
 
 
-def emitted(origin: str, data: bytes = b" is", **changes: Any) -> Emitted:
-    values: dict[str, Any] = {
-        "id": 7,
-        "bytes": data,
-        "origin": origin,
-        "p": 0.3,
-        "q": None,
-        "residual": None,
-        "rank_p": 1,
-        "entropy_p": 1.25,
-        "p_top": TOP,
-    }
-    return Emitted(**values | changes)
+def emitted(origin: Origin, text: bytes = b" is", **changes: Any) -> Emitted:
+    shown: dict[str, Any] = {"entropy_p": 1.25, "p_top": TOP}
+    return replace(make_emitted(text, origin, token_id=7, p=0.3), **shown | changes)
 
 
 def round_(index: int, verdicts: tuple[Verdict, ...] = ("accepted", "rejected", "untested"), **changes: Any) -> Round:
     accepted = verdicts.count("accepted")
-    tested = accepted + verdicts.count("rejected")
-    last = "plain" if not verdicts else "resampled" if tested > accepted else "bonus"
-    values: dict[str, Any] = {
-        "index": index,
-        "start": 2 + index,
-        "k": len(verdicts),
-        "settings": Settings(),
-        "drafted": tuple(map(drafted, verdicts)),
-        "emitted": (*(emitted("accepted", q=0.4) for _ in range(accepted)), emitted(last, residual=0.41)),
-        "n_accepted": accepted,
-        "tested": tested,
-        "last_u": 0.5,
-        "plain_reason": None if verdicts else "k_zero",
-        "redraws": 0,
-        "timing": Timing(1.0, 2.0, 0.5, 0.25, 4.0),
-        "stop": None,
-    }
-    return Round(**values | changes)
+    last: Origin = "plain" if not verdicts else "resampled" if "rejected" in verdicts else "bonus"
+    made = make_round(
+        index,
+        2 + index,
+        drafted=[drafted(verdict) for verdict in verdicts],
+        emitted=[*(emitted("accepted", q=0.4) for _ in range(accepted)), emitted(last, residual=0.41)],
+        settings=Settings(),
+        timing=Timing(1.0, 2.0, 0.5, 0.25, 4.0),
+        last_u=0.5,
+    )
+    return replace(made, **changes)
 
 
 def run() -> list[Event]:

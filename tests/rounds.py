@@ -1,92 +1,38 @@
-"""Rounds written as strings: ``a`` accepted, ``r`` rejected, ``u`` untested, ``i`` ignored, nothing: a plain round."""
+"""Runs for tests of what is counted: rounds written as the initials of their verdicts, "aaru", at a fixed K."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any
 
-from specviz.core.events import (
-    Calibration,
-    Drafted,
-    Emitted,
-    Header,
-    Origin,
-    PlainReason,
-    Prompt,
-    Round,
-    Settings,
-    Timing,
-    Verdict,
-)
+from specviz.core.events import Calibration, Header, Prompt, Round, Settings, Timing
 from specviz.stats.run_stats import RunStats
+from tests.builders import make_round
 
-VERDICTS: dict[str, Verdict] = {"a": "accepted", "r": "rejected", "u": "untested", "i": "ignored"}
 BASE = Settings()
 TIMING = Timing(draft_ms=4.0, verify_ms=10.0, decide_ms=1.0, inspect_ms=0.5, total_ms=16.0)
 
 
-def drafted(verdict: Verdict, overlap: float = 0.75, match: float = 0.5) -> Drafted:
-    return Drafted(
-        id=7,
-        bytes=b"x",
-        q=0.5,
-        p=0.5,
-        draft_u=0.5,
-        u=0.5,
-        accept_prob=1.0,
-        overlap=overlap,
-        match=match,
-        entropy_p=1.0,
-        entropy_q=1.0,
-        rank_p=1,
-        rank_q=1,
-        verdict=verdict,
-        p_top=(),
-        q_top=(),
-        residual_top=(),
-    )
-
-
-def emitted(origin: Origin = "bonus", data: bytes = b"y", token_id: int = 8) -> Emitted:
-    return Emitted(
-        id=token_id, bytes=data, origin=origin, p=0.5, q=None, residual=None, rank_p=1, entropy_p=1.0, p_top=()
-    )
-
-
-def make_round(
+def round_of(
     verdicts: str,
     index: int = 1,
     *,
-    settings: Settings = BASE,
-    cut: bool | None = None,
     overlaps: Sequence[float] | None = None,
     matches: Sequence[float] | None = None,
+    settings: Settings = BASE,
     timing: Timing = TIMING,
-    plain_reason: PlainReason = "k_zero",
+    **changes: Any,
 ) -> Round:
-    """``cut`` None: where something is ignored."""
-    k, accepted = len(verdicts), verdicts.count("a")
-    cut = "i" in verdicts if cut is None else cut
-    last: Literal["resampled", "bonus", "plain"] = "resampled" if "r" in verdicts else "bonus" if k else "plain"
-    origins: list[Origin] = ["accepted"] * accepted
-    if not cut:
-        origins.append(last)
-    return Round(
-        index=index,
-        start=100 + index,
-        k=k,
+    """``make_round`` at K = 4, with an overlap of 0.75 and a match of 0.5 at every position."""
+    k = len(verdicts)
+    return make_round(
+        index,
+        100 + index,
+        verdicts,
+        overlaps=overlaps or [0.75] * k,
+        matches=matches or [0.5] * k,
         settings=settings,
-        drafted=tuple(
-            drafted(VERDICTS[v], o, m)
-            for v, o, m in zip(verdicts, overlaps or [0.75] * k, matches or [0.5] * k, strict=True)
-        ),
-        emitted=tuple(emitted(origin) for origin in origins),
-        n_accepted=accepted,
-        tested=accepted + verdicts.count("r"),
-        last_u=0.5,
-        plain_reason=None if k else plain_reason,
-        redraws=0,
         timing=timing,
-        stop="end_of_text" if cut else None,
+        **changes,
     )
 
 
@@ -111,7 +57,7 @@ def fold(rounds: Iterable[str | Round], calibration: Calibration | None = None) 
     if calibration:
         stats.add(calibration)
     for index, item in enumerate(rounds, start=1):
-        stats.add(make_round(item, index) if isinstance(item, str) else replace(item, index=index))
+        stats.add(round_of(item, index) if isinstance(item, str) else replace(item, index=index))
     return stats
 
 
@@ -122,10 +68,10 @@ def segmented() -> RunStats:
         [
             "aaaa",
             "ruuu",
-            make_round("aa", settings=replace(BASE, k=2)),
-            make_round("ru", settings=hot),
-            make_round("ar", settings=hot),
-            make_round("aaa", settings=replace(hot, k=3)),
+            round_of("aa", settings=replace(BASE, k=2)),
+            round_of("ru", settings=hot),
+            round_of("ar", settings=hot),
+            round_of("aaa", settings=replace(hot, k=3)),
         ],
         Calibration(10.0, 2.0, 4),
     )

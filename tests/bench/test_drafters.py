@@ -20,7 +20,7 @@ from specviz.cli.commands.bench.tables import (
 from specviz.core.events import Calibration
 from specviz.stats.round_counts import tally
 from tests.bench.test_report import ASSUMED, rounds, seen, timing
-from tests.rounds import make_round
+from tests.rounds import round_of
 
 NGRAM, TWO_LAYERS = Contender("ngram"), Contender("layers", 2)
 ALL = MODEL, NGRAM, TWO_LAYERS
@@ -96,7 +96,7 @@ def test_each_drafter_has_its_own_numbers() -> None:
 
 
 def test_positions_nobody_tested_have_no_rate() -> None:
-    runs = [[tally(make_round("a")), tally(make_round("ru", 2)), tally(make_round("", 3))]]
+    runs = [[tally(round_of("a")), tally(round_of("ru", 2)), tally(round_of("", 3))]]
     assert position_rates(runs, 3) == (0.5, None, None)
     assert position_rates([], 2) == (None, None)
 

@@ -13,7 +13,7 @@ from specviz.bench.json_report import summarise_bench
 from specviz.bench.plan import CALIBRATION, DRAFT, TARGET, Configuration, Plan, Task
 from specviz.bench.report import BenchReport, Measurement, Sample, Spread, report, sample, spread
 from specviz.core.events import Calibration, Round, Timing
-from tests.rounds import make_round
+from tests.rounds import round_of
 
 TWO = Configuration("speculative", 2)
 PLAN = Plan(prompts=2, ks=(2,), repeats=1)
@@ -26,7 +26,7 @@ def timing(draft: float, verify: float, decide: float, inspect: float = 1.0) -> 
 def rounds(verdicts: Sequence[str], *times: Timing) -> list[Round]:
     """One time for all rounds, or one each."""
     each = times * len(verdicts) if len(times) == 1 else times
-    return [make_round(v, n, timing=t) for n, (v, t) in enumerate(zip(verdicts, each, strict=True), 1)]
+    return [round_of(v, n, timing=t) for n, (v, t) in enumerate(zip(verdicts, each, strict=True), 1)]
 
 
 def one_repeat(repeat: int = 0, *, plain: Timing | None = None) -> list[Sample]:

@@ -13,8 +13,8 @@ from specviz.breakpoints.text_search import FOR_ALL, FOR_EACH, PATIENCE, WINDOW
 from specviz.breakpoints.watch import KINDS, Breakpoint, Watch, make_breakpoint, names_condition, parse_breakpoint
 from specviz.core.events import Drafted, Emitted, Round, Settings
 from specviz.stats.run_stats import RunStats
+from tests.builders import make_drafted, make_emitted, make_header, make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
-from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run
 
 HOSTILE = r"(a|aa)+$"
 """Takes a time that doubles with every letter of the text ``aaa…b``."""

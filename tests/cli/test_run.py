@@ -19,10 +19,10 @@ from specviz.cli.commands.run import Printer
 from specviz.cli.main import main
 from specviz.core.events import Progress
 from specviz.core.options import MAX_COUNT, MAX_K, MAX_SEED, MAX_TEMPERATURE
+from tests.builders import make_header, make_round
 from tests.cli.conftest import Specviz
 from tests.decoder import models
 from tests.decoder.models import Shelf
-from tests.ui.builders import make_header, make_round
 
 SUMMARY_KEYS: dict[str, type | set[str]] = {
     "text": str,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from specviz.core.events import Calibration, End, Round
 from specviz.export.report import Recording
 from specviz.trace.jsonl import Trace
-from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run
+from tests.builders import make_drafted, make_emitted, make_header, make_round, make_run
 
 HOSTILE = (
     "</script><script>alert(1)</script>",

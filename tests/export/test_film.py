@@ -12,8 +12,8 @@ from specviz.export.cast import to_cast
 from specviz.export.film import frames
 from specviz.export.palette import Palette, palettes
 from specviz.theming.loader import load_themes
+from tests.builders import make_round
 from tests.export.runs import hostile, recording, sampled, small, unsafe
-from tests.ui.builders import make_round
 
 OWN = re.compile(r"\x1b\[(\?25[lh]|2J|K|\d+;1H|[\d;]+m)")
 

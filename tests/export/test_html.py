@@ -18,8 +18,8 @@ from specviz.render.glyphs import UNICODE
 from specviz.render.token_report import inspected
 from specviz.theming.loader import load_themes
 from specviz.trace.replay import read_trace
+from tests.builders import id_of, make_drafted, make_round, make_top
 from tests.export.runs import HOSTILE, hostile, recording, sampled, small, unsafe
-from tests.ui.builders import id_of, make_drafted, make_round, make_top
 
 
 class Page(HTMLParser):

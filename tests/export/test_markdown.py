@@ -6,12 +6,12 @@ import pytest
 
 from specviz.export.markdown import code, fence, to_markdown
 from tests.export.runs import hostile, recording, small, unsafe
-from tests.rounds import accepting, make_round
+from tests.rounds import accepting, round_of
 
 
 def test_numbers_under_their_own_names() -> None:
     """Accepted 2, 0 and 4 at K 4: two a round, and one token more of each round."""
-    run = recording([make_round(accepting(n, 4), i) for i, n in enumerate((2, 0, 4), 1)])
+    run = recording([round_of(accepting(n, 4), i) for i, n in enumerate((2, 0, 4), 1)])
     page = to_markdown(run)
     for row in ("| accepted/round | 2.000 |", "| tokens/round | 3.000 |", "| accepted/drafted | 0.500 |"):
         assert row in page

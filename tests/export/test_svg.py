@@ -9,8 +9,8 @@ from specviz.export.palette import Palette, palettes
 from specviz.export.report import Recording
 from specviz.export.svg import frame_svg, to_svg
 from specviz.theming.loader import load_themes
+from tests.builders import make_round
 from tests.export.runs import hostile, recording, sampled, small, unsafe
-from tests.ui.builders import make_round
 
 NS = "{http://www.w3.org/2000/svg}"
 HARMLESS = {f"{NS}{name}" for name in ("svg", "title", "style", "rect", "text", "path", "g")}

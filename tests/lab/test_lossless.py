@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from specviz.core.events import Candidate, Drafted, Top
 from specviz.lab.lossless import TOY_P, Share, condensed, shares, total, toy_shares
 from specviz.maths import rules
+from tests.builders import make_drafted
 from tests.maths.test_rules import Probs
-from tests.ui.builders import make_drafted
 
 
 def top(probs: Probs, most: int = 10) -> Top:

@@ -25,7 +25,7 @@ from specviz.lab.model import written as written_of
 from specviz.maths import formulas
 from specviz.maths.formula_table import row
 from specviz.stats.run_stats import RunStats
-from tests.ui.builders import make_calibration, make_header, make_round, make_run
+from tests.builders import make_calibration, make_header, make_round, make_run
 
 
 def folded(*events: Event) -> RunStats:

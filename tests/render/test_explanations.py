@@ -10,7 +10,7 @@ from specviz.core.events import Candidate, End, Raw, Round, Settings, Timing
 from specviz.render.explanations import default_row, ending, explain, timing, title
 from specviz.render.glyphs import ASCII, SIGNS, UNICODE
 from specviz.render.numbers import counted, milliseconds, prob, ratio, short, told_apart
-from tests.ui.builders import data_of, id_of, make_drafted, make_emitted, make_round
+from tests.builders import data_of, id_of, make_drafted, make_emitted, make_round
 
 GREEDY = Settings(k=1, temperature=0.0)
 RAW = Raw(p=0.031, q=0.22, overlap=0.4, entropy_p=1.0, entropy_q=1.0, p_top=(), q_top=())

@@ -14,7 +14,7 @@ from specviz.render.phases import Reveal, explain_phase
 from specviz.render.transcript import Telling
 from specviz.render.transcript_layout import Story
 from specviz.ui.main.text_panel import TextPanel
-from tests.ui.builders import make_drafted, make_round, make_token
+from tests.builders import make_drafted, make_round, make_token
 from tests.ui.gallery import Gallery, in_gallery
 from tests.ui.test_inspector import shown
 

@@ -21,8 +21,8 @@ from specviz.render.phases import (
     times_so_far,
     without_correction,
 )
+from tests.builders import data_of, id_of, make_drafted, make_emitted, make_round
 from tests.render.test_explanations import GREEDY, RAW, example
-from tests.ui.builders import data_of, id_of, make_drafted, make_emitted, make_round
 
 WHOLE = ("✓✓✗·", "✗", "✗··", "✓✓✓", "✓", "", "✓––", "✓✓–")
 

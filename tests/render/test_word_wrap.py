@@ -10,7 +10,7 @@ from specviz.render.phases import WAITING, Reveal, phases
 from specviz.render.transcript import Telling
 from specviz.render.transcript_layout import Story
 from specviz.render.word_wrap import Flow, Span, nearest
-from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run, make_token
+from tests.builders import make_drafted, make_emitted, make_header, make_round, make_run, make_token
 
 LIKE = Span("", 0, "accepted", 1, 0)
 TEXT = st.text(st.sampled_from("ab c 漢é👨\n"), max_size=12)

@@ -11,7 +11,6 @@ import pytest
 from specviz.core.errors import SpecvizError
 from specviz.core.events import (
     Calibration,
-    Emitted,
     End,
     Event,
     Failed,
@@ -27,6 +26,7 @@ from specviz.core.events import (
 from specviz.core.options import RunRequest
 from specviz.core.source import Emit
 from specviz.session.worker import Session, never
+from tests.builders import make_round
 
 PATIENCE = 10.0
 REQUEST = RunRequest("once", 0, Settings())
@@ -34,10 +34,8 @@ HEADER = Header("now", "0", {}, 4, (), Prompt("once", ()))
 
 
 def made(index: int, settings: Settings, stop: bool) -> Round:
-    token = Emitted(1, b"a", "plain", 1.0, None, None, 1, 0.0, ())
     timing = Timing(0, 1, 0, 0, 1)
-    reason = "max_new_tokens" if stop else None
-    return Round(index, index, 0, settings, (), (token,), 0, 0, 0.5, "k_zero", 0, timing, reason)  # type: ignore[arg-type]
+    return make_round(index, index, "", settings=settings, timing=timing, stop="max_new_tokens" if stop else None)
 
 
 @dataclass

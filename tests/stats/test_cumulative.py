@@ -12,12 +12,12 @@ from specviz.stats.cumulative import STRIDE, TallyTable
 from specviz.stats.round_counts import Tally, tally
 from specviz.stats.run_stats import RunStats
 from specviz.stats.series import Prefix, SeriesFold
-from tests.rounds import accepting, fold, make_round
+from tests.rounds import accepting, fold, round_of
 
 LENGTHS = (*range(0, 5), 9)
 ROUNDS = [
     replace(
-        make_round(accepting((i * 7) % (k + 1), k), settings=Settings(k=k), cut=(i % 11 == 3 and k > 0) or None),
+        round_of(accepting((i * 7) % (k + 1), k), settings=Settings(k=k), cut=(i % 11 == 3 and k > 0) or None),
         index=i + 1,
     )
     for i in range(200)
@@ -91,9 +91,9 @@ def test_blocks_are_those_of_batch_means(table: TallyTable) -> None:
 
 def test_a_share_stays_a_share_behind_any_sums() -> None:
     """Running sums round: behind thirds, a segment whose overlaps are all 1 must not come out above 1."""
-    thirds = [replace(make_round("aa", overlaps=[1 / 3] * 2), index=i) for i in range(1, 400)]
+    thirds = [replace(round_of("aa", overlaps=[1 / 3] * 2), index=i) for i in range(1, 400)]
     ones = [
-        replace(make_round("aa", overlaps=[1.0] * 2, settings=Settings(temperature=0.5)), index=i)
+        replace(round_of("aa", overlaps=[1.0] * 2, settings=Settings(temperature=0.5)), index=i)
         for i in range(400, 440)
     ]
     stats = fold([*thirds, *ones])

@@ -10,7 +10,7 @@ from specviz.stats.draft_queries import DraftedRow, RejectedId, drafted_rows, ov
 from specviz.stats.drafted import tokens_lost
 from specviz.trace.jsonl import read
 from tests.recordings import SMALL
-from tests.rounds import BASE, make_round
+from tests.rounds import BASE, round_of
 
 
 def with_tokens(round_: Round, *changes: dict[str, Any]) -> Round:
@@ -19,7 +19,7 @@ def with_tokens(round_: Round, *changes: dict[str, Any]) -> Round:
 
 
 def chances(verdicts: str, *accept: float | None, rule: str = "exact", p: float = 0.5) -> Round:
-    round_ = make_round(verdicts, settings=replace(BASE, rule=rule))
+    round_ = round_of(verdicts, settings=replace(BASE, rule=rule))
     return with_tokens(round_, *({"accept_prob": a, "p": p} for a in accept))
 
 
@@ -36,7 +36,7 @@ def chances(verdicts: str, *accept: float | None, rule: str = "exact", p: float 
         (chances("ruuu", 0.1, 0.0, 1.0, 1.0), 1.0),
         (chances("aaaa", 1.0, 1.0, 1.0, 1.0), None),
         (chances("aaii", 1.0, 1.0, 1.0, 1.0), None),
-        (make_round(""), None),
+        (round_of(""), None),
     ],
 )
 def test_tokens_lost_by_a_rejection(round_: Round, lost: float | None) -> None:
@@ -66,7 +66,7 @@ def test_where_the_rule_gives_no_chance_nothing_can_be_said() -> None:
 
 
 def test_a_row_for_every_drafted_token() -> None:
-    rounds = [make_round("", 1), chances("aru", 1.0, 0.25, 0.5), make_round("aiii", 3)]
+    rounds = [round_of("", 1), chances("aru", 1.0, 0.25, 0.5), round_of("aiii", 3)]
     rows = drafted_rows([rounds[0], replace(rounds[1], index=2), rounds[2]])
     assert [(row.round, row.row, row.verdict, row.lost) for row in rows] == [
         (2, 0, "accepted", None),
@@ -81,19 +81,19 @@ def test_a_row_for_every_drafted_token() -> None:
 
 def test_a_row_holds_the_numbers_of_its_test() -> None:
     token = {"id": 5, "bytes": b"\xe6", "p": 0.1, "q": 0.4, "u": 0.3, "accept_prob": 0.25, "overlap": 0.6}
-    assert drafted_rows([with_tokens(make_round("r", 7), token)]) == [
+    assert drafted_rows([with_tokens(round_of("r", 7), token)]) == [
         DraftedRow(7, 0, 5, b"\xe6", "rejected", 0.1, 0.4, 0.25, 0.6, 0.3, 0.25, 1.0)
     ]
 
 
 def test_a_ratio_needs_a_q() -> None:
-    (row,) = drafted_rows([with_tokens(make_round("a"), {"p": 0.5, "q": 0.0})])
+    (row,) = drafted_rows([with_tokens(round_of("a"), {"p": 0.5, "q": 0.0})])
     assert row.ratio is None
 
 
 def test_nothing_drafted_no_rows() -> None:
-    assert drafted_rows([]) == drafted_rows([make_round("")]) == []
-    assert rejected_ids([make_round("aaaa")]) == []
+    assert drafted_rows([]) == drafted_rows([round_of("")]) == []
+    assert rejected_ids([round_of("aaaa")]) == []
 
 
 # -- ids
@@ -101,7 +101,7 @@ def test_nothing_drafted_no_rows() -> None:
 
 def test_the_ids_rejected_most_often_come_first_then_the_dearest() -> None:
     def drafting(verdicts: str, *ids: int) -> Round:
-        return with_tokens(make_round(verdicts), *({"id": i, "bytes": bytes([i]), "accept_prob": 0.5} for i in ids))
+        return with_tokens(round_of(verdicts), *({"id": i, "bytes": bytes([i]), "accept_prob": 0.5} for i in ids))
 
     rounds = [
         drafting("ar", 1, 2),
@@ -131,11 +131,11 @@ def test_a_rejection_of_unknown_cost_is_counted_all_the_same() -> None:
 
 def test_overlaps_of_tested_positions() -> None:
     rounds = [
-        make_round("aru", overlaps=[0.0, 0.099, 0.5]),  # the last is untested
-        make_round("aai", overlaps=[0.1, 0.6, 0.5]),  # the last is ignored
-        make_round("aa", overlaps=[0.999, 1.0]),
-        make_round("a", overlaps=[1.0004]),  # a sum that was rounded
-        make_round(""),
+        round_of("aru", overlaps=[0.0, 0.099, 0.5]),  # the last is untested
+        round_of("aai", overlaps=[0.1, 0.6, 0.5]),  # the last is ignored
+        round_of("aa", overlaps=[0.999, 1.0]),
+        round_of("a", overlaps=[1.0004]),  # a sum that was rounded
+        round_of(""),
     ]
     assert overlap_histogram(rounds) == (2, 1, 0, 0, 0, 0, 1, 0, 0, 3)
     assert overlap_histogram([]) == (0,) * 10

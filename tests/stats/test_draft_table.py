@@ -10,7 +10,7 @@ from specviz.stats import drafted
 from specviz.stats.draft_queries import DraftedRow, dearest, drafted_rows, first_ids, first_rows, rejected_ids
 from specviz.stats.drafted import Count, Rank, Rows
 from specviz.stats.drafted_table import STRIDE, DraftedPart, DraftedTable
-from tests.ui.builders import make_run
+from tests.builders import make_run
 
 RUN = [
     replace(round, drafted=tuple(replace(d, q=0.0) if d.id % 7 == 3 else d for d in round.drafted))

@@ -10,7 +10,7 @@ from specviz.maths.formulas import expected_tokens
 from specviz.stats.engine_rates import PeerRate, peer_rates
 from specviz.trace.jsonl import read
 from tests.recordings import SMALL, folded
-from tests.rounds import BASE, accepting, fold, make_round
+from tests.rounds import BASE, accepting, fold, round_of
 
 NAMES = [
     ("vLLM", "draft acceptance rate"),
@@ -79,7 +79,7 @@ def test_a_prediction_is_averaged_over_the_real_lengths() -> None:
 def test_rates_and_predictions_of_the_rounds_since_k_changed() -> None:
     """Two rounds at K 4, then two at K 1: 1 of 2 drafts, 3 tokens, and E[N](1/2, 1) = 1.5."""
     one = replace(BASE, k=1)
-    stats = fold([make_round("aaru"), make_round("aaaa"), make_round("a", settings=one), make_round("r", settings=one)])
+    stats = fold([round_of("aaru"), round_of("aaaa"), round_of("a", settings=one), round_of("r", settings=one)])
     peers = by_name(peer_rates(stats.since_k()))
     assert {name: (peer.value, peer.predicted) for name, peer in peers.items()} == {
         "vLLM draft acceptance rate": (1 / 2, 1.5),
@@ -110,7 +110,7 @@ def test_nothing_is_defined_without_a_draft(rounds: list[str]) -> None:
 
 def test_a_run_that_ends_in_its_only_draft_predicts_nothing() -> None:
     """No uncut round: a rate, and no length to put it into the formula for."""
-    peer = peer_rates(fold([make_round("aaaii", settings=Settings(k=5))]).whole())[0]
+    peer = peer_rates(fold([round_of("aaaii", settings=Settings(k=5))]).whole())[0]
     assert (peer.value, peer.predicted) == (3 / 5, None)
 
 

@@ -11,11 +11,11 @@ from specviz.maths.estimators import wilson
 from specviz.stats.formula_gap import Dependence, Share, dependence
 from specviz.trace.jsonl import read
 from tests.recordings import SMALL, folded
-from tests.rounds import BASE, accepting, fold, make_round
+from tests.rounds import BASE, accepting, fold, round_of
 
 
 def numbered(items: Sequence[str | Round]) -> list[Round]:
-    made = (make_round(item) if isinstance(item, str) else item for item in items)
+    made = (round_of(item) if isinstance(item, str) else item for item in items)
     return [replace(r, index=i) for i, r in enumerate(made, start=1)]
 
 
@@ -31,7 +31,7 @@ def counts(share: Share) -> tuple[int, int]:
 def test_acceptance_of_point_seven_everywhere_at_k_5() -> None:
     """10,000 rounds in the shares of chance .7: conditional .70 flat, unconditional .70 .49 .34 .24 .17, no gap."""
     reached = [10_000, 7000, 4900, 3430, 2401, 1681, 0]
-    shapes = [make_round(accepting(n, 5), settings=Settings(k=5)) for n in range(6)]
+    shapes = [round_of(accepting(n, 5), settings=Settings(k=5)) for n in range(6)]
     run = [shapes[n] for n in range(6) for _ in range(reached[n] - reached[n + 1])]
     rounds = [replace(r, index=i) for i, r in enumerate(run, start=1)]
     rates = fold(rounds).on_screen()
@@ -67,7 +67,7 @@ def test_the_first_round_and_neighbours_of_plain_rounds_count_for_neither() -> N
 
 def test_a_round_behind_a_change_of_temperature_is_a_first_round() -> None:
     hot = replace(BASE, temperature=1.5)
-    found = of("aaaa", make_round("ruuu", settings=hot), make_round("aruu", settings=hot))
+    found = of("aaaa", round_of("ruuu", settings=hot), round_of("aruu", settings=hot))
     assert counts(found.first_after_rejection) == (1, 1)
     assert counts(found.first_after_full) == (0, 0)
     assert [(at.first, at.last) for at in found.drift] == [(2, 2), (3, 3)]
@@ -84,7 +84,7 @@ def test_only_rounds_of_the_rates_are_looked_at() -> None:
 def test_a_table_says_the_same_of_every_range() -> None:
     """As of any round, stepping back too, and behind changes of temperature: as from the rounds themselves."""
     hot = replace(BASE, temperature=1.5)
-    warm = make_round("aaru", settings=hot, overlaps=[0.1, 0.3, 0.7, 0.9])
+    warm = round_of("aaru", settings=hot, overlaps=[0.1, 0.3, 0.7, 0.9])
     shapes: list[str | Round] = ["aaru", "aaaa", "", "ruuu", "aiii", warm]
     rounds = numbered([shapes[(i * i + i // 9) % (5 if i < 150 else 6)] for i in range(300)])
     stats = fold(rounds)
@@ -99,16 +99,16 @@ def test_a_table_says_the_same_of_every_range() -> None:
 
 
 def test_later_positions_given_that_they_were_tested() -> None:
-    found = of("aaru", "aaaa", "ruuu", "aiii", make_round("a", settings=replace(BASE, k=1)))
+    found = of("aaru", "aaaa", "ruuu", "aiii", round_of("a", settings=replace(BASE, k=1)))
     assert [counts(share) for share in found.later] == [(2, 2), (1, 2), (1, 1)]
     assert [share.rate for share in found.later] == [1.0, 0.5, 1.0]
 
 
 def test_drift_over_quarters() -> None:
     """Ten rounds: 2, 3, 2, 3 of them, from easy to hard."""
-    hard = make_round("ru", overlaps=[0.25, 0.75])
-    easy = make_round("aa", overlaps=[1.0, 0.5])
-    found = of(easy, easy, easy, easy, hard, hard, hard, hard, hard, make_round("", plain_reason="no_match"))
+    hard = round_of("ru", overlaps=[0.25, 0.75])
+    easy = round_of("aa", overlaps=[1.0, 0.5])
+    found = of(easy, easy, easy, easy, hard, hard, hard, hard, hard, round_of("", plain_reason="no_match"))
     shown: list[Any] = [(at.first, at.last, *counts(at.share), at.overlap, at.tokens_per_round) for at in found.drift]
     assert shown == [
         (1, 2, 4, 4, 0.75, 3.0),
@@ -120,9 +120,9 @@ def test_drift_over_quarters() -> None:
 
 def test_drift_takes_the_accept_chance_of_the_rule_and_uncut_rounds() -> None:
     equality, typical = replace(BASE, rule="equality"), replace(BASE, rule="typical")
-    found = of(make_round("aiii", settings=equality, matches=[0.125] * 4))
+    found = of(round_of("aiii", settings=equality, matches=[0.125] * 4))
     assert [(at.overlap, at.tokens_per_round) for at in found.drift] == [(0.125, None)]
-    assert [at.overlap for at in of(make_round("aaaa", settings=typical)).drift] == [None]
+    assert [at.overlap for at in of(round_of("aaaa", settings=typical)).drift] == [None]
 
 
 @pytest.mark.parametrize(("rounds", "parts"), [(0, 0), (1, 1), (3, 3), (4, 4), (5, 4), (403, 4)])

@@ -10,7 +10,8 @@ import pytest
 from specviz.core.events import Calibration, Notice, Settings, Timing
 from specviz.maths import formulas
 from specviz.stats.run_stats import Rates, RunStats, inconsistency
-from tests.rounds import BASE, TIMING, accepting, emitted, fold, make_round, segmented
+from tests.builders import make_emitted
+from tests.rounds import BASE, TIMING, accepting, fold, round_of, segmented
 
 
 def counts(rates: Rates) -> tuple[int, int, int, int, int]:
@@ -26,7 +27,7 @@ def test_c38_counts_add_up_round_by_round() -> None:
     expected = {"aaru": (4, 2, 1, 1, 0), "aaaa": (4, 4, 0, 0, 0), "aiii": (4, 1, 0, 0, 3)}
     total = (0, 0, 0, 0, 0)
     for index, (verdicts, round_counts) in enumerate(expected.items(), start=1):
-        stats.add(make_round(verdicts, index))
+        stats.add(round_of(verdicts, index))
         total = tuple(a + b for a, b in zip(total, round_counts, strict=True))  # type: ignore[assignment]
         assert counts(fold([verdicts]).whole()) == round_counts
         assert counts(stats.whole()) == total
@@ -42,11 +43,11 @@ def test_c38_counts_add_up_round_by_round() -> None:
         ({"n_accepted": 1}, "first 1 tokens were accepted"),
         ({"tested": 4}, "4 tokens were tested, the verdicts say 3"),
         ({"emitted": ()}, "accepted 2 tokens and emitted 0"),
-        ({"emitted": (emitted(),) * 4}, "accepted 2 tokens and emitted 4"),
+        ({"emitted": (make_emitted(" y", "bonus"),) * 4}, "accepted 2 tokens and emitted 4"),
     ],
 )
 def test_a_round_that_does_not_add_up_is_refused(change: dict[str, Any], message: str) -> None:
-    good = make_round("aaru")
+    good = round_of("aaru")
     assert inconsistency(good) is None
     stats = RunStats()
     with pytest.raises(ValueError, match=message):
@@ -56,11 +57,11 @@ def test_a_round_that_does_not_add_up_is_refused(change: dict[str, Any], message
 
 def test_an_accepted_token_behind_a_rejection_is_refused() -> None:
     with pytest.raises(ValueError, match="first 1 tokens were accepted"):
-        RunStats().add(make_round("raiu", cut=False))
+        RunStats().add(round_of("raiu", cut=False))
 
 
 def test_c39_accepted_tags_are_the_accepted_counter() -> None:
-    rounds = [make_round(v) for v in ("", "aaru", "aaaa", "aiii")]
+    rounds = [round_of(v) for v in ("", "aaru", "aaaa", "aiii")]
     origins = [token.origin for r in rounds for token in r.emitted]
     assert origins.count("accepted") == fold(rounds).whole().accepted == 7
     assert [origins.count(o) for o in ("plain", "resampled", "bonus")] == [1, 1, 1]
@@ -68,7 +69,7 @@ def test_c39_accepted_tags_are_the_accepted_counter() -> None:
 
 
 def test_c18_end_of_text_in_the_block_is_left_out_of_tokens_per_round() -> None:
-    rates = fold([make_round("aaaii", settings=Settings(k=5))]).whole()
+    rates = fold([round_of("aaaii", settings=Settings(k=5))]).whole()
     assert (rates.tokens, rates.accepted, rates.ignored, rates.tested) == (3, 3, 2, 3)
     assert rates.alpha_tested == 1.0
     assert rates.tokens_per_round is None
@@ -81,7 +82,7 @@ def test_c18_end_of_text_in_the_block_is_left_out_of_tokens_per_round() -> None:
         (4, None, None, 0),
         (5, None, None, 0),
     ]
-    with_another = fold(["aru", make_round("aaaii")]).whole()
+    with_another = fold(["aru", round_of("aaaii")]).whole()
     assert with_another.tokens_per_round == 2.0
     assert with_another.histogram == {1: 0, 2: 1, 3: 0, 4: 0}
     assert with_another.alpha_tested == 4 / 5
@@ -148,10 +149,10 @@ def test_rates_of_a_short_run_by_hand() -> None:
     """6 of 8 tests accepted, at K_r = 4, 1, 0, 4."""
     rates = fold(
         [
-            make_round("aaru", overlaps=[0.9, 0.8, 0.1, 1.0], matches=[0.6, 0.5, 0.1, 0.9]),
-            make_round("r", overlaps=[0.5], matches=[0.2]),
+            round_of("aaru", overlaps=[0.9, 0.8, 0.1, 1.0], matches=[0.6, 0.5, 0.1, 0.9]),
+            round_of("r", overlaps=[0.5], matches=[0.2]),
             "",
-            make_round("aaaa", overlaps=[1.0, 1.0, 0.5, 0.7], matches=[0.4, 0.4, 0.4, 0.4]),
+            round_of("aaaa", overlaps=[1.0, 1.0, 0.5, 0.7], matches=[0.4, 0.4, 0.4, 0.4]),
         ]
     ).whole()
     assert rates.alpha_tested == 6 / 8
@@ -185,7 +186,7 @@ def test_wilson_interval_of_the_tested_rate() -> None:
 def test_the_accept_chance_is_that_of_the_rule() -> None:
     def played(rule: str) -> Rates:
         at = replace(BASE, rule=rule)
-        return fold([make_round("ar", settings=at, overlaps=[0.8, 0.6], matches=[0.3, 0.1])] * 20).whole()
+        return fold([round_of("ar", settings=at, overlaps=[0.8, 0.6], matches=[0.3, 0.1])] * 20).whole()
 
     assert played("exact").alpha_overlap == pytest.approx(0.7)
     assert played("equality").alpha_overlap == pytest.approx(0.2)
@@ -197,20 +198,20 @@ def test_the_accept_chance_is_that_of_the_rule() -> None:
 
 
 def test_z_is_null_where_acceptance_is_certain() -> None:
-    greedy = fold([make_round("aar", overlaps=[1.0, 1.0, 0.0])] * 50).whole()
+    greedy = fold([round_of("aar", overlaps=[1.0, 1.0, 0.0])] * 50).whole()
     assert greedy.agreement_z is None
     assert greedy.alpha_overlap == greedy.alpha_tested == pytest.approx(2 / 3)
-    rounding = fold([make_round("aaa", overlaps=[1.0000001] * 3)] * 50).whole()
+    rounding = fold([round_of("aaa", overlaps=[1.0000001] * 3)] * 50).whole()
     assert rounding.agreement_z is None
     assert rounding.alpha_overlap == 1.0, "a sum above 1 by rounding is a chance of 1"
     assert rounding.formula_at_overlap == 4.0
-    just_above = fold([make_round("a", overlaps=[0.998])]).whole()
+    just_above = fold([round_of("a", overlaps=[0.998])]).whole()
     assert just_above.agreement_z == pytest.approx(0.002 / math.sqrt(0.998 * 0.002))
 
 
 def test_a_pooled_run_leaves_rounds_without_a_chance_out_of_the_overlap() -> None:
     typical = replace(BASE, rule="typical")
-    stats = fold([make_round("ar", overlaps=[0.8, 0.6])] * 3 + [make_round("aaa", settings=typical)] * 3)
+    stats = fold([round_of("ar", overlaps=[0.8, 0.6])] * 3 + [round_of("aaa", settings=typical)] * 3)
     assert stats.whole().alpha_overlap == pytest.approx(0.7)
     assert stats.whole().agreement_z == pytest.approx((3 - 4.2) / math.sqrt(3 * 0.4))
     assert stats.whole().alpha_tested == 12 / 15
@@ -221,7 +222,7 @@ def test_c05_alpha_tested_is_what_the_formula_needs() -> None:
     k, alpha = 4, 0.8
     coins = np.random.default_rng(5).random((5000, k)) < alpha
     lengths = [k if row.all() else int(row.argmin()) for row in coins]
-    stats = fold(make_round(accepting(n, k), overlaps=[alpha] * k) for n in lengths)
+    stats = fold(round_of(accepting(n, k), overlaps=[alpha] * k) for n in lengths)
     rates = stats.on_screen()
     assert rates.alpha_tested == pytest.approx(0.80, abs=0.01)
     assert rates.alpha_overlap == pytest.approx(0.8)
@@ -250,7 +251,7 @@ def test_z_is_standard_normal_though_difficulty_comes_in_runs() -> None:
             overlaps = rng.uniform(0.1, 0.4, 3) if hard else rng.uniform(0.7, 1.0, 3)
             passed = rng.random(3) < overlaps
             n = 3 if passed.all() else int(passed.argmin())
-            stats.add(make_round(accepting(n, 3), index, overlaps=overlaps.tolist()))
+            stats.add(round_of(accepting(n, 3), index, overlaps=overlaps.tolist()))
         zs.append(stats.whole().agreement_z)
     values = np.array(zs, dtype=float)
     assert abs(values.mean()) < 4 / math.sqrt(len(values))
@@ -264,7 +265,7 @@ def test_c40_a_slowdown_is_told_by_model_and_by_measurement() -> None:
     """Target 10 ms, draft 9 ms, K = 4. Sixteen rounds that are exactly geometric at 1/2: 15 of 30 tests accepted."""
     lengths = [0] * 8 + [1] * 4 + [2] * 2 + [3, 4]
     timing = Timing(draft_ms=36.0, verify_ms=10.0, decide_ms=0.0, inspect_ms=5.0, total_ms=60.0)
-    rates = fold([make_round(accepting(n, 4), timing=timing) for n in lengths], Calibration(10.0, 9.0, 12)).on_screen()
+    rates = fold([round_of(accepting(n, 4), timing=timing) for n in lengths], Calibration(10.0, 9.0, 12)).on_screen()
     assert rates.alpha_tested == 0.5
     assert rates.tokens_per_round == rates.formula_at_tested == 1.9375
     assert rates.histogram == rates.expected_histogram == {1: 8, 2: 4, 3: 2, 4: 1, 5: 1}
@@ -284,10 +285,10 @@ def test_medians_and_measured_cost_leave_the_right_rounds_out() -> None:
         return Timing(draft, verify, decide_ms=1.0, inspect_ms=draft / 10, total_ms=draft + verify + 9)
 
     rounds = [
-        make_round("aar", timing=timing(3, 100)),
-        make_round("aaa", timing=timing(5, 8)),
-        make_round("", timing=timing(0, 5)),
-        make_round("aii", timing=timing(5, 9)),
+        round_of("aar", timing=timing(3, 100)),
+        round_of("aaa", timing=timing(5, 8)),
+        round_of("", timing=timing(0, 5)),
+        round_of("aii", timing=timing(5, 9)),
     ]
     rates = fold(rounds, Calibration(6.0, 1.5, 3)).whole()
     assert (rates.draft_ms, rates.verify_ms, rates.decide_ms, rates.inspect_ms) == (4.0, 8.5, 1.0, 0.4)
@@ -301,12 +302,12 @@ def test_verify_time_by_ids_leaves_the_first_round_out() -> None:
 
     stats = fold(
         [
-            make_round("aaa", timing=at(90)),
-            make_round("aaa", timing=at(7)),
-            make_round("aar", timing=at(8)),
-            make_round("r", timing=at(3)),
-            make_round("rui"[:2], timing=at(20)),
-            make_round("aaa", timing=at(9.5)),
+            round_of("aaa", timing=at(90)),
+            round_of("aaa", timing=at(7)),
+            round_of("aar", timing=at(8)),
+            round_of("r", timing=at(3)),
+            round_of("rui"[:2], timing=at(20)),
+            round_of("aaa", timing=at(9.5)),
         ]
     )
     assert stats.verify_time(4) == 8.0
@@ -323,15 +324,15 @@ def test_without_a_draft_step_there_is_no_c() -> None:
     assert rates.c is rates.speedup_model is rates.best_k is rates.break_even_alpha is rates.ceiling is None
     assert rates.speedup_measured_cost == pytest.approx(10 * 5 / 30)
     looked_up = replace(BASE, drafter="ngram")
-    assert fold([make_round("ar", settings=looked_up)], Calibration(10.0, 2.0, 3)).whole().c is None
+    assert fold([round_of("ar", settings=looked_up)], Calibration(10.0, 2.0, 3)).whole().c is None
     uncalibrated = fold(["ar"]).whole()
     assert uncalibrated.speedup_measured_cost is uncalibrated.c is None
 
 
 def test_the_model_speaks_about_the_configured_k_and_the_formula_about_the_real_one() -> None:
-    rates = fold([make_round("a", settings=Settings(k=6)), make_round("r", settings=Settings(k=6))]).whole()
+    rates = fold([round_of("a", settings=Settings(k=6)), round_of("r", settings=Settings(k=6))]).whole()
     assert rates.formula_at_tested == 1.5
-    calibrated = fold([make_round("ar", settings=Settings(k=6))], Calibration(8.0, 1.0, 3)).whole()
+    calibrated = fold([round_of("ar", settings=Settings(k=6))], Calibration(8.0, 1.0, 3)).whole()
     assert calibrated.speedup_model == formulas.speedup(0.5, 6, 8.0)
     assert calibrated.break_even_alpha == formulas.break_even_alpha(6, 8.0)
 
@@ -375,7 +376,7 @@ def test_temperature_begins_a_segment_of_everything() -> None:
     ],
 )
 def test_every_setting_but_k_begins_a_segment(change: dict[str, Any]) -> None:
-    stats = fold(["aaaa", make_round("aaaa", settings=replace(BASE, k=5, **change))])
+    stats = fold(["aaaa", round_of("aaaa", settings=replace(BASE, k=5, **change))])
     assert stats.on_screen().first == stats.on_screen().tokens_per_round_first == 2
     assert stats.series().segment_starts == [2]
 

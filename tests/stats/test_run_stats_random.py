@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from specviz.core.events import Calibration, Round, Settings, Timing
 from specviz.stats.run_stats import Rates
-from tests.rounds import BASE, accepting, fold, make_round
+from tests.rounds import BASE, accepting, fold, round_of
 
 sixty_fourths = st.integers(0, 64).map(lambda n: n / 64)
 milliseconds = st.integers(0, 200).map(lambda n: n / 8)
@@ -24,7 +24,7 @@ def random_round(draw: st.DrawFn, at: Settings) -> Round:
     verdicts = accepting(n, k)
     if n and draw(st.integers(0, 5)) == 0:
         verdicts = "a" * n + "i" * (k - n)
-    return make_round(
+    return round_of(
         verdicts,
         settings=at,
         cut=None if "i" in verdicts or "r" in verdicts or not n else draw(st.integers(0, 4)) == 0,

@@ -9,11 +9,11 @@ from specviz.maths import formulas
 from specviz.stats.speed import speed_view
 from specviz.trace.jsonl import read
 from tests.recordings import SMALL, folded
-from tests.rounds import BASE, TIMING, accepting, fold, make_round
+from tests.rounds import BASE, TIMING, accepting, fold, round_of
 
 
 def timed(verdicts: str, draft_ms: float, verify_ms: float = 10.0) -> Round:
-    return make_round(verdicts, timing=replace(TIMING, draft_ms=draft_ms, verify_ms=verify_ms))
+    return round_of(verdicts, timing=replace(TIMING, draft_ms=draft_ms, verify_ms=verify_ms))
 
 
 def test_times_by_hand() -> None:
@@ -61,7 +61,7 @@ def test_c40_a_draft_as_dear_as_the_target_is_shown_as_a_slowdown() -> None:
     """Target 10 ms, draft 9 ms, alpha 1/2, K = 4: E[N] 1.9375 at a cost of 4.6 target steps."""
     cost = Timing(draft_ms=36.0, verify_ms=10.0, decide_ms=0.0, inspect_ms=5.0, total_ms=60.0)
     counts = {0: 8, 1: 4, 2: 2, 3: 1, 4: 1}
-    rounds = [make_round(accepting(n, 4), timing=cost) for n, count in counts.items() for _ in range(count)]
+    rounds = [round_of(accepting(n, 4), timing=cost) for n, count in counts.items() for _ in range(count)]
     view = speed_view(fold(rounds, Calibration(10.0, 9.0, 8)))
     assert f"{view.model:.2f}" == f"{view.measured_cost:.2f}" == "0.42"
     assert view.slower
@@ -72,18 +72,18 @@ def test_c40_a_draft_as_dear_as_the_target_is_shown_as_a_slowdown() -> None:
 def test_what_was_measured_decides_whether_it_is_slower() -> None:
     """The model says 1.4, the rounds took 20 ms for each token of a 10 ms target; and the other way round."""
     slow = Timing(draft_ms=20.0, verify_ms=80.0, decide_ms=0.0, inspect_ms=0.0, total_ms=100.0)
-    view = speed_view(fold([make_round("aaaa", timing=slow)], Calibration(10.0, 5.0, 8)))
+    view = speed_view(fold([round_of("aaaa", timing=slow)], Calibration(10.0, 5.0, 8)))
     assert view.model is not None and view.model > 1
     assert (view.measured_cost, view.slower) == (0.5, True)
     quick = Timing(draft_ms=2.0, verify_ms=8.0, decide_ms=0.0, inspect_ms=0.0, total_ms=10.0)
-    view = speed_view(fold([make_round("ruuu", timing=quick)], Calibration(15.0, 15.0, 8)))
+    view = speed_view(fold([round_of("ruuu", timing=quick)], Calibration(15.0, 15.0, 8)))
     assert view.model is not None and view.model < 1
     assert (view.measured_cost, view.slower) == (1.5, False)
 
 
 def test_the_model_decides_where_nothing_was_measured() -> None:
     """The only round is cut, and so none of tokens/round."""
-    view = speed_view(fold([make_round("aiii")], Calibration(10.0, 20.0, 8)))
+    view = speed_view(fold([round_of("aiii")], Calibration(10.0, 20.0, 8)))
     assert view.measured_cost is None
     assert view.model == pytest.approx(5 * 0.5 / 4.5)
     assert view.slower
@@ -92,13 +92,13 @@ def test_the_model_decides_where_nothing_was_measured() -> None:
 def test_a_run_without_drafts_has_no_measured_cost_to_compare_with_itself() -> None:
     none = replace(BASE, k=0)
     slow = Timing(draft_ms=0.0, verify_ms=12.0, decide_ms=1.0, inspect_ms=0.0, total_ms=13.0)
-    view = speed_view(fold([make_round("", settings=none, timing=slow)], Calibration(10.0, 2.0, 8)))
+    view = speed_view(fold([round_of("", settings=none, timing=slow)], Calibration(10.0, 2.0, 8)))
     assert (view.k, view.measured_cost, view.slower) == (0, None, False)
 
 
 def test_a_free_draft_has_no_cost_ratio_and_no_curve() -> None:
     lookup = replace(BASE, drafter="ngram")
-    view = speed_view(fold([make_round("aaaa", settings=lookup)], Calibration(10.0, None, 8)))
+    view = speed_view(fold([round_of("aaaa", settings=lookup)], Calibration(10.0, None, 8)))
     assert (view.c, view.curve, view.model, view.best_k) == (None, (), None, None)
     assert view.measured_cost == pytest.approx(10 * 5 / 15)
 

@@ -8,7 +8,8 @@ import pytest
 from specviz.core.events import End
 from specviz.maths import formulas
 from specviz.stats.run_stats import RunStats
-from tests.rounds import emitted, header, make_round, segmented
+from tests.builders import make_emitted
+from tests.rounds import header, round_of, segmented
 
 KEYS = {
     "": "text ids reason tokens rounds plain_rounds drafted accepted rejected untested ignored tested alpha "
@@ -89,7 +90,7 @@ def test_summary_text_and_ids(pieces: list[bytes], end: End | None, text: str) -
     stats = RunStats()
     stats.add(header(stop=[" STOP"]))
     for i, piece in enumerate(pieces):
-        plain = replace(make_round("", i + 1), emitted=(emitted("plain", piece, token_id=i),))
+        plain = replace(round_of("", i + 1), emitted=(make_emitted(piece, "plain", token_id=i),))
         stats.add(plain)
     if end:
         stats.add(end)

@@ -19,7 +19,7 @@ from specviz.core.source import Emit
 from specviz.ui.app import SpecvizApp
 from specviz.ui.run.playback import Transport
 from specviz.ui.shared.app_options import AppOptions
-from tests.ui.builders import make_calibration, make_header, make_round
+from tests.builders import make_calibration, make_header, make_round
 
 PATTERN = ("✓✓✗·", "✓✓✓✓", "✗···", "✓✗··", "✓✓✓✗")
 DEADLINE = 10.0

@@ -20,7 +20,7 @@ from specviz.ui.main.legend import Legend
 from specviz.ui.main.round_panel import RoundPanel
 from specviz.ui.main.round_strip import RoundStrip
 from specviz.ui.main.text_panel import TextPanel
-from tests.ui.builders import make_calibration, make_header, make_run
+from tests.builders import make_calibration, make_header, make_run
 
 
 class Gallery(App[None]):

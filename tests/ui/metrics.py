@@ -17,8 +17,8 @@ from specviz.ui.metrics.scope import Scope, scope_of
 from specviz.ui.metrics.screen import MetricsScreen
 from specviz.ui.metrics.tokens_tab import TokensTab, TokenTable
 from specviz.ui.run.timeline import Timeline
+from tests.builders import make_calibration, make_header
 from tests.recordings import SMALL
-from tests.ui.builders import make_calibration, make_header
 
 
 def timeline_of(rounds: Iterable[Round], calibration: Calibration | None = None) -> Timeline:

@@ -23,8 +23,8 @@ from specviz.ui.dialogs.help import HelpScreen
 from specviz.ui.dialogs.prompt import PromptScreen
 from specviz.ui.dialogs.save import SaveScreen
 from specviz.ui.widgets.input_field import Field, Toggle
+from tests.builders import make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
-from tests.ui.builders import make_round, make_run
 from tests.ui.conftest import until
 
 SMALL, LARGE = (80, 24), (120, 40)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from textual.pilot import Pilot
 
-from specviz.core.events import Calibration, Candidate, Drafted, Emitted, Raw, Round, Settings, Timing, Top
+from specviz.core.events import Calibration, Candidate, Emitted, Raw, Round, Settings, Timing, Top
 from specviz.maths import rules
 from specviz.ui.app import SpecvizApp
-from tests.rounds import accepting, make_round
-from tests.ui import builders
+from tests import builders
+from tests.rounds import accepting, round_of
 from tests.ui.conftest import Script, hit, make_app, ready, sampled
 from tests.ui.gallery import inside
 from tests.ui.metrics import Host, drawn, fields, in_metrics, timeline_of
@@ -33,7 +33,7 @@ def pages(
 ) -> Mapping[str, list[str]]:
     """What the metrics screen paints of these rounds: a, r and s for acceptance, rounds and speed."""
     made = [
-        replace(item, index=index) if isinstance(item, Round) else make_round(item, index, **changes)
+        replace(item, index=index) if isinstance(item, Round) else round_of(item, index, **changes)
         for index, item in enumerate(rounds, start=1)
     ]
     found: dict[str, list[str]] = {}
@@ -87,7 +87,7 @@ def test_by_position_given_the_test_and_of_all_rounds() -> None:
     assert [row[5:7] for row in printed] == [[f"{n}", "1000"] for n in reached[1:6]]
 
 
-ONE_ROUND = {"no draft": make_round(""), "no match": make_round("", plain_reason="no_match")}
+ONE_ROUND = {"no draft": round_of(""), "no match": round_of("", plain_reason="no_match")}
 
 
 @pytest.mark.parametrize("reason", ONE_ROUND)
@@ -100,7 +100,7 @@ def test_c36_without_a_draft_there_is_a_dash_and_a_mean_of_one(reason: str) -> N
 
 
 def test_c36_an_end_of_text_as_the_very_first_token() -> None:
-    plain = pages([replace(make_round(""), stop="end_of_text")])
+    plain = pages([replace(round_of(""), stop="end_of_text")])
     assert fields(plain["r"], "tokens/round")[0] == "1.00"
     drafted = pages(["aiii"], Calibration(10.0, 2.0, 8))
     assert fields(drafted["a"], "α tested")[0] == "1.00"
@@ -112,7 +112,7 @@ def test_c36_an_end_of_text_as_the_very_first_token() -> None:
 
 
 async def test_c36_before_the_first_round() -> None:
-    app = scripted([make_round("", plain_reason="no_match")])
+    app = scripted([round_of("", plain_reason="no_match")])
     async with app.run_test(size=(200, 40)) as pilot:
         await ready(pilot, app)
 
@@ -204,12 +204,10 @@ def greedy_round(index: int, _settings: Settings) -> Round:
         overlap = sum(map(min, P, Q))
         return Raw(P[id], Q[id], overlap, entropy(P), entropy(Q), top(P), top(Q))
 
-    drafted = Drafted(
-        id=0,
-        bytes=WORDS[0],
+    drafted = replace(
+        builders.make_drafted(WORDS[0], "accepted" if decided.n_accepted else "rejected", token_id=0),
         q=q[0],
         p=p[0],
-        draft_u=0.5,
         u=0.3,
         accept_prob=decided.accept_probs[0],
         overlap=rules.overlap(p, q),
@@ -218,7 +216,6 @@ def greedy_round(index: int, _settings: Settings) -> Round:
         entropy_q=0.0,
         rank_p=2,
         rank_q=1,
-        verdict="accepted" if decided.n_accepted else "rejected",
         p_top=top(p),
         q_top=top(q),
         residual_top=top(residual.tolist()),

@@ -16,8 +16,8 @@ from specviz.ui.present.captions import Caption, at_the_end, caption, caption_fi
 from specviz.ui.present.chip_grid import FORMS, Grid, grid
 from specviz.ui.present.chips import Moment, chips, legend
 from specviz.ui.run.status_line import spaced
+from tests.builders import make_calibration, make_drafted, make_round
 from tests.core.test_safe_text import NASTY, assert_safe
-from tests.ui.builders import make_calibration, make_drafted, make_round
 
 REJECTED = make_round(
     3,

@@ -12,7 +12,7 @@ from specviz.ui.run.playback import Transport
 from specviz.ui.run.status_line import run_fields
 from specviz.ui.run.status_model import run_view, works
 from specviz.ui.run.timeline import Timeline
-from tests.ui.builders import make_header, make_run
+from tests.builders import make_header, make_run
 from tests.ui.conftest import Script, hit, make_app, options, ready, sampled
 from tests.ui.test_shell_status import line
 from tests.ui.test_timeline import Recorded, feed

@@ -21,7 +21,7 @@ from specviz.ui.metrics.tokens_tab import choices
 from specviz.ui.run.jumps import hits
 from specviz.ui.run.status_line import rate_fields
 from specviz.ui.run.timeline import Timeline
-from tests.ui.builders import id_of, make_drafted, make_emitted, make_round, make_top
+from tests.builders import id_of, make_drafted, make_emitted, make_round, make_top
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 from tests.ui.metrics import fields, page, texts, timeline_of
 from tests.ui.test_inspector import shown, value

@@ -14,8 +14,8 @@ from textual.widgets import Input
 from specviz.ui.app import SpecvizApp
 from specviz.ui.dialogs.screenshot import ExportScreen, both, free_path
 from specviz.ui.shared.screenshot import CELL_WIDTH, Picture, svg, text
+from tests.builders import make_header, make_round
 from tests.core.test_safe_text import NASTY, assert_safe
-from tests.ui.builders import make_header, make_round
 from tests.ui.conftest import Script, hit, make_app, on_main, ready, sampled, until
 
 SIZE = (120, 40)

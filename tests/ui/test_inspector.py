@@ -20,8 +20,8 @@ from specviz.render.phases import Stage, without_correction
 from specviz.render.token_report import heading
 from specviz.render.top_lists import Marked, TopList, draw_lists
 from specviz.ui.inspector.layout import inspection, prompt_lines
+from tests.builders import id_of, make_drafted, make_emitted, make_round, make_token, make_top
 from tests.core.test_safe_text import NASTY, assert_safe
-from tests.ui.builders import id_of, make_drafted, make_emitted, make_round, make_token, make_top
 
 WIDE = 66, 30
 NARROW = 76, 12

@@ -20,7 +20,7 @@ from specviz.theming.loader import load_themes, variable_defaults
 from specviz.trace.jsonl import read
 from specviz.ui.inspector.layout import inspection
 from specviz.ui.inspector.panel import Inspector
-from tests.ui.builders import make_drafted, make_round, make_run, make_token, make_top
+from tests.builders import make_drafted, make_round, make_run, make_token, make_top
 from tests.ui.gallery import inside, lines_of
 from tests.ui.test_widgets_hostile import MARKUP, assert_shown_safely, hostile_rounds
 

@@ -7,7 +7,7 @@ import pytest
 from specviz.breakpoints.watch import parse_breakpoint
 from specviz.core.events import Round, Settings
 from specviz.ui.run.jumps import NOWHERE, Hit, WorstFirst, hits, next_rejection, understand, worst_overlap
-from tests.ui.builders import make_drafted, make_round, make_run
+from tests.builders import make_drafted, make_round, make_run
 
 ROUNDS = [
     make_round(1, verdicts="✓✗·", tokens=[" a", " Mr", " x"], last=" the"),

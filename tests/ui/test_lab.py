@@ -22,7 +22,7 @@ from specviz.ui.lab.lossless_screen import LosslessScreen
 from specviz.ui.lab.mass_panel import STAGES
 from specviz.ui.lab.screen import LabScreen
 from specviz.ui.lab.slider import Slider
-from tests.ui.builders import make_drafted
+from tests.builders import make_drafted
 from tests.ui.conftest import Script, hit, make_app, on_main, ready
 
 POINT = LabPoint(

@@ -37,8 +37,8 @@ from specviz.ui.run.status_line import loading, run_fields
 from specviz.ui.run.status_model import run_view
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import LAST_ROUND
+from tests.builders import make_header, make_run
 from tests.render.test_word_wrap import text_of
-from tests.ui.builders import make_header, make_run
 from tests.ui.conftest import hit, make_app, mode, options, ready, sampled, until
 from tests.ui.metrics import drawn
 from tests.ui.test_timeline import Recorded, feed

@@ -17,7 +17,7 @@ from specviz.ui.metrics.scope import Scope
 from specviz.ui.metrics.speed import speed
 from specviz.ui.metrics.tokens_per_round import reading, tokens_per_round
 from specviz.ui.run.timeline import Timeline
-from tests.ui.builders import make_drafted, make_header, make_round, make_run
+from tests.builders import make_drafted, make_header, make_round, make_run
 from tests.ui.metrics import calibrated, fields, page, scope, small, texts, timeline_of
 
 PAGES = (acceptance, tokens_per_round, speed)

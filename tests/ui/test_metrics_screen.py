@@ -14,8 +14,8 @@ from specviz.ui.metrics.tokens_tab import TokenTable
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.keys import KEYS
 from specviz.ui.widgets.line_list import LineList
+from tests.builders import make_drafted, make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
-from tests.ui.builders import make_drafted, make_round, make_run
 from tests.ui.conftest import hit, until
 from tests.ui.metrics import Host, calibrated, fields, in_metrics, small, timeline_of
 

@@ -16,8 +16,8 @@ from specviz.ui.metrics.draft_list import (
     id_listing,
 )
 from specviz.ui.run.jumps import NOWHERE, worst_overlap
+from tests.builders import make_drafted, make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
-from tests.ui.builders import make_drafted, make_round, make_run
 from tests.ui.metrics import small, texts
 
 ROWS = DraftedTable.of(small().rounds)

@@ -20,8 +20,8 @@ from specviz.ui.present.screen import PresentScreen
 from specviz.ui.run.playback import next_pace
 from specviz.ui.shared.app_options import AUTO_PACE
 from specviz.ui.shared.keys import KEYS as MAIN_KEYS
+from tests.builders import make_header, make_round
 from tests.core.test_safe_text import NASTY, assert_safe
-from tests.ui.builders import make_header, make_round
 from tests.ui.conftest import PROMPTS, Script, hit, make_app, on_main, options, ready, until
 
 SIZES = ((80, 24), (120, 40), (200, 50))

@@ -14,7 +14,7 @@ from specviz.core.events import End, Event, Header, Notice, Progress, Round
 from specviz.ui.main.screen import LEAST_HEIGHT, LEAST_WIDTH, MainScreen
 from specviz.ui.run.event_queue import FULL, Inbox
 from specviz.ui.widgets.bars import FailurePanel, LoadingPanel
-from tests.ui.builders import make_header, make_round
+from tests.builders import make_header, make_round
 from tests.ui.conftest import Script, hit, make_app, mode, on_main, ready, sampled, until
 
 SIZE = (120, 40)

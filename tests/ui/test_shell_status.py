@@ -28,7 +28,7 @@ from specviz.ui.run.status_line import (
 from specviz.ui.run.status_model import hints, run_view, works
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import AppOptions
-from tests.ui.builders import make_calibration, make_header, make_round, make_run
+from tests.builders import make_calibration, make_header, make_round, make_run
 from tests.ui.test_timeline import Recorded, feed
 
 

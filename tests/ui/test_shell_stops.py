@@ -18,7 +18,7 @@ from specviz.ui.dialogs.breakpoints import BreakpointsScreen
 from specviz.ui.dialogs.find import FindScreen
 from specviz.ui.dialogs.go_to import GoToScreen
 from specviz.ui.metrics.screen import MetricsScreen
-from tests.ui.builders import make_round
+from tests.builders import make_round
 from tests.ui.conftest import Script, hit, make_app, mode, on_main, options, ready, sampled, stops, until
 from tests.ui.test_shell_run import screen_lines
 

@@ -7,7 +7,7 @@ from specviz.core.options import RunRequest
 from specviz.session.worker import Session
 from specviz.ui.run.playback import Transport
 from specviz.ui.run.timeline import Timeline, warmer
-from tests.ui.builders import make_calibration, make_header, make_round, make_run
+from tests.builders import make_calibration, make_header, make_round, make_run
 from tests.ui.conftest import mode
 
 

@@ -11,8 +11,8 @@ from textual.widget import Widget
 from specviz.core.events import Drafted, End, Raw, Round, Settings
 from specviz.ui.main.round_panel import RoundPanel
 from specviz.ui.main.text_panel import TextPanel
+from tests.builders import make_drafted, make_emitted, make_header, make_round, make_run, make_top
 from tests.core.test_safe_text import NASTY, assert_safe
-from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run, make_top
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 
 SELECTORS = ("#text", "#round", "#alpha", "#tokens", "#positions", "#strip", "#legend")

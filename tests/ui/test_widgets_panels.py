@@ -12,8 +12,8 @@ from specviz.ui.main.round_panel import RoundPanel
 from specviz.ui.main.round_rows import Columns
 from specviz.ui.main.round_strip import RoundStrip, level, window
 from specviz.ui.main.text_panel import TextPanel
+from tests.builders import make_drafted, make_emitted, make_header, make_round, make_run
 from tests.render.test_explanations import GREEDY, RAW, example
-from tests.ui.builders import make_drafted, make_emitted, make_header, make_round, make_run
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 
 

@@ -13,9 +13,9 @@ from specviz.trace.jsonl import read
 from specviz.ui.main.round_panel import RoundPanel
 from specviz.ui.main.round_rows import Columns, RoundTable
 from specviz.ui.main.text_panel import TextPanel
+from tests.builders import id_of, make_drafted, make_header, make_round, make_run, make_top
 from tests.core.test_safe_text import assert_safe
 from tests.render.test_explanations import GREEDY, RAW, example
-from tests.ui.builders import id_of, make_drafted, make_header, make_round, make_run, make_top
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 
 KINDS = {

@@ -17,7 +17,7 @@ from specviz.render.chart import DOTS_X, DOTS_Y, Grid, round_ticks
 from specviz.render.glyphs import UNICODE
 from specviz.stats.run_stats import RunStats, Series
 from specviz.ui.charts.run_charts import AlphaPlot, TokensPlot, paint
-from tests.ui.builders import make_header, make_round, make_run
+from tests.builders import make_header, make_round, make_run
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 
 Values = Sequence[float | None]

@@ -1,6 +1,7 @@
-"""Rounds and headers for tests of what is shown: written by hand (`make_round`) or sampled (`make_run`)."""
+"""Rounds and headers for the tests: written by hand (`make_round`) or sampled (`make_run`)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
@@ -29,11 +30,12 @@ from specviz.core.events import (
 Text = str | bytes
 
 VERDICTS: Mapping[str, Verdict] = {
-    "✓": "accepted",
-    "✗": "rejected",
-    "·": "untested",
-    "–": "ignored",
+    **dict.fromkeys("✓a", "accepted"),
+    **dict.fromkeys("✗r", "rejected"),
+    **dict.fromkeys("·u", "untested"),
+    **dict.fromkeys("–i", "ignored"),
 }
+"""A verdict is written as its mark or as its initial."""
 TIMING = Timing(draft_ms=3.8, verify_ms=7.1, decide_ms=0.4, inspect_ms=0.6, total_ms=11.9)
 WORDS = (  # noqa: SIM905
     " the| a| little| girl| frog| river| and| who| lived| near| old| mill| by|,| every| morning| she| walked| down"
@@ -137,37 +139,37 @@ def make_round(
     *,
     drafted: Sequence[Drafted] | None = None,
     emitted: Sequence[Emitted] | None = None,
+    overlaps: Sequence[float] | None = None,
+    matches: Sequence[float] | None = None,
     settings: Settings | None = None,
     timing: Timing = TIMING,
     plain_reason: PlainReason | None = None,
     stop: StopReason | None = None,
+    cut: bool | None = None,
     last_u: float = 0.6,
 ) -> Round:
     """A round with these verdicts; its last token follows from them.
 
-    A rejection gives a resampled token, full acceptance a bonus, no draft a plain token. With an ignored
-    token the round is cut: only the accepted tokens come out and ``stop`` defaults to end_of_text.
-    ``drafted`` and ``emitted`` replace what would be made; ``settings.k`` defaults to the number drafted.
+    A rejection gives a resampled token, full acceptance a bonus, no draft a plain token. A ``cut`` round (by default
+    one with an ignored token) emits its accepted tokens only, and ``stop`` defaults to end_of_text.
+    ``drafted`` and ``emitted`` replace the generated tokens; ``settings.k`` defaults to the number drafted.
     """
     if drafted is None:
-        texts = (
-            tokens
-            if tokens is not None
-            else [f" {WORDS[(index + i) % 40].strip() or 'x'}" for i in range(len(verdicts))]
-        )
+        texts = tokens or [f" {WORDS[(index + i) % 40].strip() or 'x'}" for i in range(len(verdicts))]
         drafted = [_drafted_for(text, VERDICTS[mark]) for text, mark in zip(texts, verdicts, strict=True)]
-    n_accepted = sum(d.verdict == "accepted" for d in drafted)
+    if overlaps is not None:
+        drafted = [replace(d, overlap=overlap) for d, overlap in zip(drafted, overlaps, strict=True)]
+    if matches is not None:
+        drafted = [replace(d, match=match) for d, match in zip(drafted, matches, strict=True)]
+    accepted = [d for d in drafted if d.verdict == "accepted"]
     rejected = any(d.verdict == "rejected" for d in drafted)
-    cut = any(d.verdict == "ignored" for d in drafted)
+    if cut is None:
+        cut = any(d.verdict == "ignored" for d in drafted)
     if emitted is None:
-        kept = [
-            make_emitted(d.bytes, "accepted", p=d.p, q=d.q, token_id=d.id) for d in drafted if d.verdict == "accepted"
-        ]
+        kept = [make_emitted(d.bytes, "accepted", p=d.p, q=d.q, token_id=d.id) for d in accepted]
         origin: Origin = "resampled" if rejected else "bonus" if drafted else "plain"
         final = make_emitted(last, origin, q=0.02 if rejected else None, residual=0.41 if rejected else None)
         emitted = kept if cut else [*kept, final]
-    if not drafted and plain_reason is None:
-        plain_reason = "k_zero"
     return Round(
         index=index,
         start=start,
@@ -175,10 +177,10 @@ def make_round(
         settings=settings or Settings(k=len(drafted)),
         drafted=tuple(drafted),
         emitted=tuple(emitted),
-        n_accepted=n_accepted,
-        tested=n_accepted + rejected,
+        n_accepted=len(accepted),
+        tested=len(accepted) + rejected,
         last_u=last_u,
-        plain_reason=plain_reason,
+        plain_reason=None if drafted else plain_reason or "k_zero",
         redraws=0,
         timing=timing,
         stop=stop or ("end_of_text" if cut else None),
