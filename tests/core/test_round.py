@@ -6,11 +6,11 @@ import pytest
 
 from specviz.core.events import Round
 from specviz.trace.jsonl import dump, load_line
-from tests.rounds import make_round
+from tests.rounds import round_of
 
 
 def chain(verdicts: str) -> Round:
-    round = make_round(verdicts)
+    round = round_of(verdicts)
     return replace(round, drafted=tuple(replace(d, id=row) for row, d in enumerate(round.drafted)))
 
 
