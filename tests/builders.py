@@ -162,7 +162,7 @@ def make_round(
     if matches is not None:
         drafted = [replace(d, match=match) for d, match in zip(drafted, matches, strict=True)]
     accepted = [d for d in drafted if d.verdict == "accepted"]
-    rejected = any(d.verdict == "rejected" for d in drafted)
+    rejected = sum(d.verdict == "rejected" for d in drafted)
     if cut is None:
         cut = any(d.verdict == "ignored" for d in drafted)
     if emitted is None:
