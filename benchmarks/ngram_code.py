@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 from specviz.bench.plan import Contender, Plan
 from specviz.bench.report import Sample, Spread, report, sample
+from specviz.core.drafters import drafter_options
 from specviz.core.events import Round, Settings
-from specviz.core.options import BUNDLED_TARGET, DrafterOptions, PairOptions, RunOptions
+from specviz.core.options import BUNDLED_TARGET, PairOptions, RunOptions
 from specviz.core.safe_text import clip, visible
 from specviz.decoder.measuring.runner import Bench, Measured
 
@@ -71,7 +72,7 @@ def main() -> None:
         (("code", ASKED if asked.chat else PLAIN),),
         max_new_tokens=asked.tokens,
         chat=asked.chat,
-        drafting=DrafterOptions(asked.ngram_max, asked.ngram_min),
+        drafting=drafter_options(ngram_max=asked.ngram_max, ngram_min=asked.ngram_min),
     )
     plan = Plan(1, ks, asked.repeats, contenders=(NGRAM,))
     source = Bench(options, contenders=plan.contenders)

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
+from specviz.core.drafters import DEFAULT_DRAFTER
+
 Item = TypeVar("Item")
 Kind = Literal["calibration", "target", "draft", "speculative"]
 """Timed one-token steps of both models; the target alone; the draft alone; speculation."""
@@ -12,13 +14,13 @@ Kind = Literal["calibration", "target", "draft", "speculative"]
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """What drafts: the name in ``Settings.drafter``, and for layers the one its exit is behind, None: as configured."""
+    """A drafter by name. ``variant``: the value of the option ``DrafterSpec.variant``, None: as configured."""
 
-    drafter: str = "model"
-    exit_layer: int | None = None
+    drafter: str = DEFAULT_DRAFTER
+    variant: int | None = None
 
     def __str__(self) -> str:
-        return self.drafter if self.exit_layer is None else f"{self.drafter}:{self.exit_layer}"
+        return self.drafter if self.variant is None else f"{self.drafter}:{self.variant}"
 
 
 MODEL = Contender()

@@ -13,6 +13,7 @@ from specviz.bench.attribution import Assumed, Costs, Factor, Seen, factors, why
 from specviz.bench.best_k import BestK, best_by_model, best_of
 from specviz.bench.plan import DRAFT, MODEL, TARGET, Configuration, Contender, Plan
 from specviz.bench.samples import Numbers, RoundCost, Sample, Samples, Spread, Steps, ratio, sample, spread
+from specviz.core.drafters import drafter_spec
 
 __all__ = ["BenchReport", "Measurement", "Prediction", "Row", "Sample", "Spread", "Steps", "report", "sample", "spread"]
 
@@ -231,7 +232,7 @@ def _seen(
         token_ms=verify.median + decide.median,
         mean_token_ms=plain.median,
         speedup=speedup.median,
-        wanting="a longer match" if configuration.contender.drafter == "ngram" else "context",
+        wanting=drafter_spec(configuration.contender.drafter).draft_limit,
     )
 
 

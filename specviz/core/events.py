@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from specviz.core.drafters import DEFAULT_DRAFTER
+
 Verdict = Literal["accepted", "rejected", "untested", "ignored"]
 Origin = Literal["accepted", "resampled", "bonus", "plain"]
 PlainReason = Literal["k_zero", "budget", "context", "draft_context", "no_match"]
@@ -114,7 +116,7 @@ class Settings:
     draft_temperature: float = 1.0
     top_k: int | None = None
     top_p: float | None = None
-    drafter: str = "model"
+    drafter: str = DEFAULT_DRAFTER
     rule: str = "exact"
 
 

@@ -1,12 +1,12 @@
 """What a user asks for: the options of one invocation, and the request of one run."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from specviz.core.drafters import drafter_options
 from specviz.core.events import Settings
 
-DRAFTERS = ("model", "ngram", "layers")
-"""What ``Settings.drafter`` may be: a smaller model, a look-up of what was there before, the target's first layers."""
 RULES = ("exact", "equality")
 Role = Literal["draft", "target"]
 BUNDLED_DRAFT = "bundled:draft"
@@ -14,7 +14,6 @@ BUNDLED_TARGET = "bundled:target"
 MAX_K = 32
 MAX_SEED = 2**64 - 1
 MAX_TEMPERATURE = 1e6
-MAX_NGRAM = 16
 MAX_COUNT = 10**9
 """Of tokens: what --top-k and --max-new-tokens may ask for."""
 GREEDY_AT_OR_BELOW = 1e-5
@@ -65,20 +64,6 @@ class PairOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class DrafterOptions:
-    """How the drafters without a model draft.
-
-    ``ngram_max``, ``ngram_min``: how many of the last tokens are looked for; ``ngram_corpus``: a text file to look
-    into behind the text itself. ``exit_layer``: the target's layer behind which its early exit is, None: half way.
-    """
-
-    ngram_max: int = 4
-    ngram_min: int = 1
-    ngram_corpus: str | None = None
-    exit_layer: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RunOptions:
     """Everything a run depends on besides the weights.
 
@@ -98,7 +83,8 @@ class RunOptions:
     stop: tuple[str, ...] = ()
     calibrate: int = 5
     chat: bool = False
-    drafting: DrafterOptions = DrafterOptions()
+    drafting: Mapping[str, Any] = field(default_factory=drafter_options)
+    """The options of all drafters, by name; see ``specviz.core.drafters``."""
     inspect: bool = True
     """Whether rounds come with ranks, entropies, top lists and raw distributions."""
 

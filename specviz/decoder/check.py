@@ -1,9 +1,10 @@
 """What `specviz check` says of the models beside what they are to each other: files, code, layers, template, prompt."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from specviz.core.errors import SpecvizError
-from specviz.core.options import DrafterOptions, PairOptions, Role, RunOptions
+from specviz.core.options import PairOptions, Role, RunOptions
 from specviz.core.units import bytes_in_words
 from specviz.decoder.checkpoints.files import Problem, Weights
 from specviz.decoder.checkpoints.location import CheckpointLocation
@@ -121,12 +122,12 @@ def _dtype(model: ModelFacts | None, at: Placement | None) -> str:
     return quantisation(model.config) or str(at.dtype).removeprefix("torch.")
 
 
-def _layers(target: ModelFacts, drafting: DrafterOptions, *, wanted: bool) -> Iterator[Finding]:
+def _layers(target: ModelFacts, drafting: Mapping[str, Any], *, wanted: bool) -> Iterator[Finding]:
     """Where the target can be left early, and at what cost; only a refused_finding counts where ``wanted``."""
     try:
-        leave = plan_exit(target, drafting.exit_layer)
+        leave = plan_exit(target, drafting["exit_layer"])
     except SpecvizError as error:
-        if wanted or drafting.exit_layer is not None:
+        if wanted or drafting["exit_layer"] is not None:
             yield Finding("layers", "refuse", str(error), ("", "refused"))
         return
     yield Finding("layers", "note" if wanted else "pass", exit_in_words(leave), ("", str(len(leave.costs))))

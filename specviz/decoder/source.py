@@ -104,7 +104,7 @@ class LiveSource:
                 emit(Notice(note))
             for refusal in forced:
                 emit(Notice(refusal, permanent=True))
-            corpus = open_corpus(drafting.ngram_corpus, facts.target.tokenizer, emit) if drafting.ngram_corpus else None
+            corpus = open_corpus(path, facts.target.tokenizer, emit) if (path := drafting["ngram_corpus"]) else None
             vocabulary = facts.vocabulary()
             second, target = models_of(facts, *weights.wait(emit))
         models = [model for model in (second, target) if model]
@@ -197,7 +197,7 @@ class LiveSource:
     @property
     def _exits(self) -> tuple[int | None, ...]:
         """The layers to leave the target after that are asked for, None: half way."""
-        return (self._options.drafting.exit_layer,) if self._options.settings.drafter == "layers" else ()
+        return (self._options.drafting["exit_layer"],) if self._options.settings.drafter == "layers" else ()
 
     def _drafters(self, pair: Pair, suppressed_until: int) -> dict[str, Drafter]:
         """One of each of ``pair.drafters``."""
@@ -207,8 +207,8 @@ class LiveSource:
         drafters["ngram"] = NgramDrafter(
             pair.vocabulary.size,
             pair.target.device,
-            longest=drafting.ngram_max,
-            shortest=drafting.ngram_min,
+            longest=drafting["ngram_max"],
+            shortest=drafting["ngram_min"],
             corpus=pair.corpus,
             end_ids=pair.facts.end_ids,
             suppressed_until=suppressed_until,
@@ -233,7 +233,7 @@ class LiveSource:
         models = pair.facts.models
         return {
             **asdict(options.pair),
-            **asdict(options.drafting),
+            **options.drafting,
             "exit_layer": pair.exit_layer,
             "drafters": list(pair.drafters),
             **asdict(request.settings),
@@ -279,7 +279,7 @@ def models_of(
 def exit_of(target: CausalModel, options: RunOptions) -> int | None:
     """The layer to leave ``target`` after, None where it cannot be left. Raises SpecvizError for one that was asked for
     and is not there."""
-    asked, wanted = options.drafting.exit_layer, options.settings.drafter == "layers"
+    asked, wanted = options.drafting["exit_layer"], options.settings.drafter == "layers"
     if target.layers is None:
         if wanted:
             raise SpecvizError(no_stack(target.name, target.model.config.model_type))

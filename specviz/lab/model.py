@@ -8,6 +8,7 @@ from typing import Literal, overload
 
 import numpy as np
 
+from specviz.core.drafters import drafter_spec
 from specviz.core.events import Drafted, Round, Settings
 from specviz.maths import formulas
 from specviz.maths.estimators import Interval, batch_means_error
@@ -164,7 +165,7 @@ def lab_point(
         k=settings.k,
         alpha=rates.alpha_tested,
         alpha_ci=rates.alpha_tested_ci,
-        c=math.inf if settings.drafter == "ngram" else rates.c,
+        c=rates.c if drafter_spec(settings.drafter).free is None else math.inf,
         tokens_per_round=rates.tokens_per_round,
         tokens_per_round_se=rates.tokens_per_round_se,
         histogram=rates.histogram,

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from specviz.core.drafters import MAX_NGRAM
 from specviz.core.events import Drafted
-from specviz.core.options import MAX_NGRAM
 
 KEYS = ("ngram", "source", "at")
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from specviz.core.drafters import drafter_spec
 from specviz.core.events import Calibration, Settings
 from specviz.maths import formulas
 from specviz.maths.estimators import Interval, agreement, block_means_error, contradicts, interval, wilson
@@ -139,7 +140,7 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
 
     target_step = calibration.target_step_ms if calibration else None
     draft_step = calibration.draft_step_ms if calibration else None
-    free = settings is not None and settings.drafter == "ngram"
+    free = settings is not None and drafter_spec(settings.drafter).free is not None
     c = None if free else _cost_ratio(target_step, draft_step)
     predicted = _predict(alpha_tested, settings.k if settings else None, c)
     return LiveRates(

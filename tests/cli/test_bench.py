@@ -166,7 +166,7 @@ def test_lists_of_drafters(text: str, contenders: list[str]) -> None:
     "text", ["", "copy", "model,", "layers:0", "layers:", "ngram:2", "model ngram", "layers:99999"]
 )
 def test_what_is_no_list_of_drafters_is_refused_in_words(text: str) -> None:
-    with pytest.raises(click.BadParameter, match=r"is no list of model, ngram, layers or layers:N"):
+    with pytest.raises(click.BadParameter, match=r"is not a list of model, ngram, layers or layers:N"):
         Contenders().convert(text, None, None)
 
 

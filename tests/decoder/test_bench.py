@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from specviz.bench.plan import CALIBRATION, DRAFT, TARGET, Configuration, Contender, Plan, Task
+from specviz.core.drafters import drafter_options
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, Round, Settings
-from specviz.core.options import DrafterOptions, PairOptions, RunOptions, RunRequest
+from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.decoder.measuring.runner import Bench, Measured
 from specviz.decoder.rounds import warm_up
 from tests.decoder.models import Shelf, text_of
@@ -150,7 +151,7 @@ def test_contenders_take_turns_and_each_is_what_it_is_alone(shelf: Shelf) -> Non
     for contender in source.contenders:
         measured = taken[Configuration("speculative", 3, contender)]
         assert {round_.settings.drafter for round_ in measured.rounds} == {contender.drafter}
-        drafting = DrafterOptions(exit_layer=contender.exit_layer)
+        drafting = drafter_options(exit_layer=contender.variant)
         settings = setting(3, drafter=contender.drafter)
         alone = play(opened(target, draft, max_new_tokens=60, drafting=drafting), text_of([3, 5, 8, 3, 5]), settings)
         assert ids(measured.rounds) == alone.ids[: len(ids(measured.rounds))]

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import torch
 
+from specviz.core.drafters import drafter_options
 from specviz.core.errors import SpecvizError
-from specviz.core.options import DrafterOptions, PairOptions
+from specviz.core.options import PairOptions
 from specviz.decoder.models import rollback
 from specviz.decoder.models.layer_stack import find_layers
 from specviz.decoder.pairing.compatibility import read_pair
@@ -25,7 +26,7 @@ OTHERS = ["Gemma 3, mixed windows", "LFM2", "Mamba", "Mamba 2", "Jamba", "Qwen3-
 
 def alone(shelf: Shelf, name: str, exit_layer: int | None = None) -> Opened:
     folder = shelf.folder(("family", name), lambda path: save_model(path, random_of(FAMILIES[name])))
-    return opened(folder, alone=True, max_new_tokens=N, drafting=DrafterOptions(exit_layer=exit_layer))
+    return opened(folder, alone=True, max_new_tokens=N, drafting=drafter_options(exit_layer=exit_layer))
 
 
 @pytest.mark.parametrize("name", [*PASSING, *OTHERS])
@@ -61,7 +62,7 @@ def four_layers(shelf: Shelf, **options: Any) -> Opened:
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_layer_that_was_asked_for(shelf: Shelf, n: int) -> None:
-    source = four_layers(shelf, drafting=DrafterOptions(exit_layer=n))
+    source = four_layers(shelf, drafting=drafter_options(exit_layer=n))
     used: list[int] = []
     hooks = [
         block.register_forward_hook(lambda *_, i=i: used.append(i))
@@ -115,7 +116,7 @@ def refused(shelf: Shelf, folder: str, exit_layer: int | None) -> Iterator[str]:
         plan_exit(read_pair(PairOptions(None, folder)).target, exit_layer)
     yield str(caught.value)
     with pytest.raises(SpecvizError) as caught:
-        opened(folder, alone=True, settings=setting(**LAYERS), drafting=DrafterOptions(exit_layer=exit_layer))
+        opened(folder, alone=True, settings=setting(**LAYERS), drafting=drafter_options(exit_layer=exit_layer))
     yield str(caught.value)
 
 
@@ -125,7 +126,7 @@ def test_a_layer_that_is_not_there(shelf: Shelf, n: int) -> None:
     for said in refused(shelf, folder, n):
         assert said == f"--exit-layer is from 1 to 3 with --target {folder}, which has 4 layers."
     with pytest.raises(SpecvizError, match="--exit-layer is from 1 to 3"):
-        opened(folder, alone=True, drafting=DrafterOptions(exit_layer=n))
+        opened(folder, alone=True, drafting=drafter_options(exit_layer=n))
 
 
 def test_a_model_of_one_layer_has_no_exit(shelf: Shelf) -> None:

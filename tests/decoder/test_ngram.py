@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specviz.core.drafters import drafter_options
 from specviz.core.events import Round
-from specviz.core.options import DrafterOptions
 from specviz.decoder.drafters.ngram import NgramDrafter, TextSoFar
 from specviz.decoder.tensors.accept import decide_equality, decide_exact
 from specviz.decoder.tensors.randomness import Uniforms
@@ -188,7 +188,7 @@ def test_every_draft_says_where_it_was_found(shelf: Shelf) -> None:
 
 def test_the_lengths_that_are_looked_for(shelf: Shelf) -> None:
     folder = shelf.scripted(one_hot([31] * 64, 32))
-    source = opened(folder, alone=True, max_new_tokens=3, drafting=DrafterOptions(ngram_max=3, ngram_min=2))
+    source = opened(folder, alone=True, max_new_tokens=3, drafting=drafter_options(ngram_max=3, ngram_min=2))
     prompt = [1, 2, 3, 4, 9, 9, 4]
     assert play(source, text_of(prompt), setting(4, 0.0, **NGRAM)).rounds[0].plain_reason == "no_match"
     again = play(source, text_of([1, 2, 3, 4, 9, 1, 2, 3, 4]), setting(4, 0.0, **NGRAM))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specviz.core.drafters import drafter_options
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Event, Notice, Progress
-from specviz.core.options import DrafterOptions
 from specviz.decoder.drafters import ngram_corpus
 from specviz.decoder.drafters.ngram_corpus import Corpus, corpora_folder, open_corpus, suffix_order
 from tests.decoder.models import Shelf, one_hot, text_of
@@ -45,7 +45,7 @@ def text(tmp_path: Path) -> Path:
 
 def looking_into(shelf: Shelf, path: Path) -> Opened:
     folder = shelf.scripted(one_hot([31, 31, 8, 9, *[31] * 28], 32))
-    return opened(folder, alone=True, max_new_tokens=5, drafting=DrafterOptions(ngram_corpus=str(path)))
+    return opened(folder, alone=True, max_new_tokens=5, drafting=drafter_options(ngram_corpus=str(path)))
 
 
 def test_it_is_looked_into_behind_the_text(shelf: Shelf, text: Path) -> None:

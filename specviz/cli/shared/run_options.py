@@ -3,26 +3,24 @@
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from specviz.breakpoints.watch import Breakpoint, parse_breakpoint
+from specviz.core.drafters import DEFAULT_DRAFTER, DRAFTERS, WITHOUT_DRAFT_MODEL, DrafterOption, drafter_options
 from specviz.core.events import Settings
 from specviz.core.options import (
     BUNDLED_DRAFT,
     BUNDLED_TARGET,
-    DRAFTERS,
     MAX_COUNT,
     MAX_K,
-    MAX_NGRAM,
     MAX_SEED,
     MAX_TEMPERATURE,
     PREPARED_PROMPTS,
     RULES,
-    DrafterOptions,
     PairOptions,
     RunOptions,
 )
@@ -122,6 +120,24 @@ def _is_utf8(text: str) -> bool:
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
+def _either(phrases: Iterable[str]) -> str:
+    *first, last = phrases
+    return f"{', '.join(first)}, or {last}"
+
+
+def _drafter_option(option: DrafterOption) -> Callable[[Command], Command]:
+    if option.kind == "file":
+        return click.option(option.flag, metavar="FILE", help=option.help)
+    return click.option(
+        option.flag,
+        type=Whole(1, option.maximum),
+        default=option.default,
+        show_default=option.default is not None,
+        metavar=option.metavar,
+        help=option.help,
+    )
+
+
 RUN_OPTIONS = [
     click.option("--draft", metavar="MODEL", help="Draft model: hub id, folder or bundled:draft; with --target."),
     click.option("--target", metavar="MODEL", help="Target model; hub:ID means the hub even beside a folder ID."),
@@ -146,17 +162,12 @@ RUN_OPTIONS = [
     ),
     click.option(
         "--drafter",
-        type=click.Choice(DRAFTERS),
-        default="model",
+        type=click.Choice(list(DRAFTERS)),
+        default=DEFAULT_DRAFTER,
         show_default=True,
-        help="What drafts: a draft model, a look-up of n-grams, or the target's first layers.",
+        help=f"What drafts: {_either(spec.phrase for spec in DRAFTERS.values())}.",
     ),
-    click.option("--ngram-max", type=Whole(1, MAX_NGRAM), default=4, show_default=True, help="Longest n-gram."),
-    click.option("--ngram-min", type=Whole(1, MAX_NGRAM), default=1, show_default=True, help="Shortest n-gram."),
-    click.option("--ngram-corpus", metavar="FILE", help="A text to look n-grams up in, behind the run's own."),
-    click.option(
-        "--exit-layer", type=Whole(1), metavar="N", help="The target's layer to draft from.  [default: half way]"
-    ),
+    *(_drafter_option(option) for spec in DRAFTERS.values() for option in spec.options),
     click.option(
         "--rule",
         type=click.Choice(RULES),
@@ -280,28 +291,29 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
 
 
 def _draft(given: dict[str, Any]) -> str | None:
-    """The draft model: with the drafter ``model`` named beside the target or bundled, with others only where named."""
+    """The draft model: named with the target, or bundled; a drafter that needs none has one only if it is named."""
     draft, target, drafter = given["draft"], given["target"], given["drafter"]
     if draft is not None and target is None:
         raise click.UsageError("--draft needs --target beside it: name both models, or neither for the bundled pair.")
-    if draft is None and drafter != "model":
+    if draft is None and drafter in WITHOUT_DRAFT_MODEL:
         return None
     if draft is None and target is not None:
         raise click.UsageError(
             "--target needs --draft beside it: name both models, or neither for the bundled pair. "
-            "--drafter ngram and --drafter layers need no draft."
+            f"{' and '.join(f'--drafter {name}' for name in WITHOUT_DRAFT_MODEL)} need no draft."
         )
     return draft or BUNDLED_DRAFT
 
 
-def _drafting(given: dict[str, Any]) -> DrafterOptions:
-    shortest, longest = given["ngram_min"], given["ngram_max"]
-    if shortest > longest:
-        raise click.UsageError(f"--ngram-min {shortest} is above --ngram-max {longest}: the shortest is the least.")
-    corpus = given["ngram_corpus"]
-    if corpus is not None and not Path(corpus).expanduser().is_file():
-        raise click.UsageError(f"--ngram-corpus {corpus}: there is no such file.")
-    return DrafterOptions(longest, shortest, corpus, given["exit_layer"])
+def _drafting(given: dict[str, Any]) -> Mapping[str, Any]:
+    for spec in DRAFTERS.values():
+        if message := spec.check(given):
+            raise click.UsageError(message)
+        for option in spec.options:
+            value = given[option.name]
+            if option.kind == "file" and value is not None and not Path(value).expanduser().is_file():
+                raise click.UsageError(f"{option.flag} {value}: there is no such file.")
+    return drafter_options(**{name: given[name] for name in drafter_options()})
 
 
 def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple[str, str], ...]:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
+from specviz.core.drafters import MAX_NGRAM
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Notice, Progress
-from specviz.core.options import MAX_NGRAM
 from specviz.core.source import Emit
 
 Ids = NDArray[np.uint32]

@@ -79,7 +79,7 @@ class Bench(LiveSource):
     @property
     def _exits(self) -> tuple[int | None, ...]:
         return tuple(
-            self._options.drafting.exit_layer if each.exit_layer is None else each.exit_layer
+            self._options.drafting["exit_layer"] if each.variant is None else each.variant
             for each in self._contenders
             if each.drafter == "layers"
         )
@@ -131,8 +131,8 @@ class Bench(LiveSource):
         contender = configuration.contender
         settings = replace(options.settings, k=configuration.k, drafter=contender.drafter)
         drafters = self._drafters(pair, suppressed_until)
-        if contender.exit_layer:
-            drafters["layers"] = LayersDrafter(pair.target, contender.exit_layer, keep_logits=options.inspect)
+        if contender.variant:
+            drafters["layers"] = LayersDrafter(pair.target, contender.variant, keep_logits=options.inspect)
         nobody = {contender.drafter: Nobody()}
         match configuration.kind:
             case "calibration":

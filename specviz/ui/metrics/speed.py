@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from specviz.core.drafters import DEFAULT_DRAFTER, drafter_spec
 from specviz.render.glyphs import Glyphs
 from specviz.render.numbers import fixed, prob, times
 from specviz.stats.rates import Rates
@@ -16,7 +17,7 @@ EDGE = 32
 
 
 def speed(scope: Scope) -> Layout:
-    drafter = scope.settings.drafter if scope.settings else "model"
+    drafter = scope.settings.drafter if scope.settings else DEFAULT_DRAFTER
     if not scope.rates.rounds:
         return partial(paragraph, f"No round{scope.yet}.")
     view = speed_view(scope.stats, scope.shown)
@@ -53,8 +54,8 @@ def unknown(view: SpeedView, drafter: str, yet: str, *, to_come: bool) -> str:
     if view.target_step_ms is None:
         why = "have not been timed" if to_come else "were not timed in this run (--calibrate 0)"
         return f"The models {why}: T_p, T_q and c are unknown, so no speedup and no best K can be told."
-    if drafter == "ngram":
-        return "An n-gram draft takes next to no time: c has no value, so the model has no speedup and no best K."
+    if free := drafter_spec(drafter).free:
+        return f"{free}: c has no value, so the model has no speedup and no best K."
     if view.c is None and view.draft_step_calibrated_ms is None:
         return "The draft's step was not timed: c is unknown, so the model has no speedup and no best K."
     if view.c is None:

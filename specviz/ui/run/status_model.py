@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from specviz.core.drafters import drafter_spec
 from specviz.ui.run.playback import Transport
 from specviz.ui.run.status_line import RunView
 from specviz.ui.shared.app_options import AppOptions
@@ -18,11 +19,8 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
         return before if value is None else str(value)
 
     shown = timeline.settings or transport.request.settings
-    draft = known("draft", options.draft) if shown.drafter == "model" else shown.drafter
-    if shown.drafter == "layers" and config.get("exit_layer"):
-        draft = f"layers:{known('exit_layer')}"
     return RunView(
-        draft=draft,
+        draft=drafter_spec(shown.drafter).label(config, options.draft),
         target=known("target", options.target),
         device=known("device"),
         dtype=known("dtype"),

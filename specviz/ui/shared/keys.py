@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
 
+from specviz.core.drafters import DRAFTERS
+
 GROUPS = ("Run", "Rounds and tokens", "Why", "Find and stop", "Settings and runs", "Screen", "Leave")
 
 
@@ -84,7 +86,7 @@ KEYS: tuple[Key, ...] = (
         ("o",),
         "o",
         "next drafter",
-        "What drafts from the next round on: model, n-grams, layers",
+        f"What drafts from the next round on: {', '.join(spec.title for spec in DRAFTERS.values())}",
         "Settings and runs",
     ),
     Key("again", ("r",), "r", "run again", "The same prompt and seed from the start", "Settings and runs"),

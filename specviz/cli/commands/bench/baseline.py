@@ -9,6 +9,7 @@ from specviz.bench.baseline import BaselineRow
 from specviz.bench.duels import Duel, Fought
 from specviz.bench.report import Spread
 from specviz.cli.commands.bench.tables import DASH, print_table, stacked
+from specviz.core.drafters import DEFAULT_DRAFTER
 from specviz.core.options import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
 from specviz.core.units import bytes_in_words
 
@@ -23,7 +24,7 @@ def refuse_unfair(options: RunOptions, drafters: Sequence[str]) -> None:
     """Raise click.UsageError for what assisted generation of transformers does otherwise or not at all."""
     settings = options.settings
     asked = {
-        "--drafter": list(drafters) != ["model"],
+        "--drafter": list(drafters) != [DEFAULT_DRAFTER],
         "--rule": settings.rule != "exact",
         "--draft-temperature": settings.draft_temperature != settings.temperature,
         "--top-k": settings.top_k is not None,

@@ -18,8 +18,9 @@ from specviz.bench.plan import Contender, Plan
 from specviz.cli.commands.bench.baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
 from specviz.cli.shared.lazy_source import locator
 from specviz.cli.shared.run_options import RUN_OPTIONS, Whole
+from specviz.core.drafters import DEFAULT_DRAFTER, DRAFTERS
 from specviz.core.events import Event, Notice, Progress
-from specviz.core.options import DRAFTERS, MAX_COUNT, MAX_K, RunOptions
+from specviz.core.options import MAX_COUNT, MAX_K, RunOptions
 from specviz.core.safe_text import safe_terminal_text
 from specviz.render.console import colours, say, show
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from specviz.bench.report import Sample
     from specviz.decoder.measuring.runner import Bench
 
-CONTENDER = re.compile(rf"({'|'.join(DRAFTERS)})|layers:([1-9]\d{{0,3}})")
+CONTENDER = re.compile(r"(\w+)(?::([1-9]\d{0,3}))?", re.ASCII)
 LIST = re.compile(r"\d{1,9}(\.\.\d{1,9})?(,\d{1,9}(\.\.\d{1,9})?)*")
 ESCAPE = re.compile(r"\\([nt\\])")
 ESCAPED = {"n": "\n", "t": "\t", "\\": "\\"}
@@ -67,11 +68,26 @@ class Contenders(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Contender, ...]:
         if isinstance(value, tuple):
             return value
-        found = [CONTENDER.fullmatch(name) for name in str(value).split(",")]
-        contenders = [Contender(one[1] or "layers", int(one[2]) if one[2] else None) for one in found if one]
-        if len(contenders) < len(found):
-            self.fail(f"{value!r} is no list of {', '.join(DRAFTERS)} or layers:N, such as model,layers:2.", param, ctx)
-        return tuple(dict.fromkeys(contenders))
+        contenders = [_contender(name) for name in str(value).split(",")]
+        if None in contenders:
+            self.fail(f"{value!r} is not a list of {_listed('or')}, such as model,layers:2.", param, ctx)
+        return tuple(dict.fromkeys(filter(None, contenders)))
+
+
+def _contender(text: str) -> Contender | None:
+    """The drafter ``NAME`` or ``NAME:N``, None where there is none."""
+    found = CONTENDER.fullmatch(text)
+    spec = DRAFTERS.get(found[1]) if found else None
+    if found is None or spec is None or (found[2] and not spec.variant):
+        return None
+    return Contender(spec.name, int(found[2]) if found[2] else None)
+
+
+def _listed(conjunction: str) -> str:
+    """``model, ngram, layers and layers:N``."""
+    variants = [f"{name}:N" for name, spec in DRAFTERS.items() if spec.variant]
+    *names, last = [*DRAFTERS, *variants]
+    return f"{', '.join(names)} {conjunction} {last}"
 
 
 def but(options: list[Any], *names: str) -> list[Any]:
@@ -92,9 +108,9 @@ BENCH_OPTIONS = [
         "--drafter",
         "contenders",
         type=Contenders(),
-        default="model",
+        default=DEFAULT_DRAFTER,
         show_default=True,
-        help="List of model, ngram, layers and layers:N, compared side by side.",
+        help=f"List of {_listed('and')}, compared side by side.",
     ),
     click.option("--repeats", type=Whole(1, 1000), default=5, show_default=True, help="How often all is measured."),
     click.option(
