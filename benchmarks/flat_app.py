@@ -35,10 +35,10 @@ from specviz.ui.shared.app_options import AppOptions
 
 WARM_UP = 10
 STAGES = {
-    ("app.transport.watch", "take"): "breakpoints",
+    ("app.playback.monitor", "add"): "breakpoints",
     ("_recorder", "add"): "recorder",
-    ("app.inbox", "deliver"): "inbox",
-    ("app.transport", "accept"): "taken in",
+    ("app.queue", "deliver"): "queue",
+    ("app.playback", "accept"): "taken in",
     ("app.main", "take_run"): "text appended",
     ("app.main.text", "show"): "text shown",
     ("app.main.round", "show"): "round shown",
@@ -48,7 +48,7 @@ STAGES = {
     ("app.main", "update"): "update, all",
     ("", ""): "all of it",
 }
-"""What is called where on the way of a round to the screen. The recorder is called by the inbox, the others but the
+"""What is called where on the way of a round to the screen. The recorder is called by the queue, the others but the
 first by the two updates; what is left of it all is painting."""
 TABS = {
     "tab acceptance": (0, ""),
@@ -135,10 +135,10 @@ class Fed:
         for (of, method), name in STAGES.items():
             if method:
                 self._watch(reduce(getattr, of.split("."), self), method, name)
-        self.app.transport.watch.take(self._trace.header)
+        self.app.playback.monitor.add(self._trace.header)
         for event in (self._trace.header, self._trace.calibration, Ready()):
             if event is not None:
-                self.app.inbox.deliver(self.app.transport.run_id, event)
+                self.app.queue.deliver(self.app.playback.run_id, event)
         await pilot.pause()
 
     def _watch(self, owner: object, method: str, name: str) -> None:
@@ -156,14 +156,14 @@ class Fed:
     def _give(self) -> None:
         self._index += 1
         event = replace(next(self._rounds), index=self._index)
-        self.app.transport.watch.take(event)
-        self.app.inbox.deliver(self.app.transport.run_id, event)
+        self.app.playback.monitor.add(event)
+        self.app.queue.deliver(self.app.playback.run_id, event)
 
     async def fill(self, rounds: int) -> None:
         while self._index < rounds:
             for _ in range(min(100, rounds - self._index)):
                 self._give()
-            while len(self.app.inbox) or self.app.timeline.total < self._index:
+            while len(self.app.queue) or self.app.timeline.total < self._index:
                 await asyncio.sleep(0.01)
 
     async def step(self) -> dict[str, float]:

@@ -105,9 +105,9 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
         for key in cycle(("left_parenthesis", "right_parenthesis")):
             if timeline.end is not None and timeline.shown == source.rounds:
                 break
-            pace, begun = app.transport.pace, time.perf_counter()
+            pace, begun = app.playback.pace, time.perf_counter()
             app.simulate_key(key)
-            while app.transport.pace == pace:
+            while app.playback.pace == pace:
                 await asyncio.sleep(0.0005)
             await painted(main)
             keys.append(1e3 * (time.perf_counter() - begun))

@@ -12,7 +12,7 @@ from specviz.maths.estimators import agreement
 from specviz.stats.round_counts import accept_chance
 
 
-class Sight(NamedTuple):
+class Match(NamedTuple):
     """A condition that holds: in words with its numbers, and in which row. Row i < K_r is drafted token i + 1, row K_r
     the round's last token; None stands for the round as a whole."""
 
@@ -21,7 +21,7 @@ class Sight(NamedTuple):
 
 
 class Condition(Protocol):
-    def look(self, round: Round, /) -> Sequence[Sight]: ...
+    def check(self, round: Round, /) -> Sequence[Match]: ...
 
 
 def rows_of(round: Round) -> Iterator[tuple[int, Drafted | Emitted]]:
@@ -29,13 +29,13 @@ def rows_of(round: Round) -> Iterator[tuple[int, Drafted | Emitted]]:
     yield from enumerate(round.rows)
 
 
-def sentence(sights: Sequence[Sight], round: Round) -> str:
+def sentence(matches: Sequence[Match], round: Round) -> str:
     """The first of them and where it is: ``p/q .12 < .2 at position 3``; others of the same condition are counted."""
-    words, row = sights[0]
+    words, row = matches[0]
     if row is not None:
         last = round.correction if row >= round.k else None
         words += f": the {last.origin} token" if last else f" at position {row + 1}"
-    return words if len(sights) == 1 else f"{words} (and {len(sights) - 1} more)"
+    return words if len(matches) == 1 else f"{words} (and {len(matches) - 1} more)"
 
 
 class FewTokens:
@@ -44,9 +44,9 @@ class FewTokens:
     def __init__(self, limit: int) -> None:
         self._limit = limit
 
-    def look(self, round: Round, /) -> Sequence[Sight]:
+    def check(self, round: Round, /) -> Sequence[Match]:
         n = round.n_emitted
-        return [Sight(f"N {n} ≤ {self._limit}")] if n <= self._limit else []
+        return [Match(f"N {n} ≤ {self._limit}")] if n <= self._limit else []
 
 
 class EarlyRejection:
@@ -55,9 +55,9 @@ class EarlyRejection:
     def __init__(self, limit: int) -> None:
         self._limit = limit
 
-    def look(self, round: Round, /) -> Sequence[Sight]:
+    def check(self, round: Round, /) -> Sequence[Match]:
         row = round.rejected_row
-        return [] if row is None or row >= self._limit else [Sight(f"rejection ≤ {self._limit}", row)]
+        return [] if row is None or row >= self._limit else [Match(f"rejection ≤ {self._limit}", row)]
 
 
 class LowOverlap:
@@ -66,9 +66,9 @@ class LowOverlap:
     def __init__(self, limit: float) -> None:
         self._limit = limit
 
-    def look(self, round: Round, /) -> Sequence[Sight]:
+    def check(self, round: Round, /) -> Sequence[Match]:
         return [
-            Sight(f"overlap {apart(drafted.overlap, self._limit)} < {short(self._limit)}", row)
+            Match(f"overlap {apart(drafted.overlap, self._limit)} < {short(self._limit)}", row)
             for row, drafted in enumerate(round.tested_tokens)
             if drafted.overlap < self._limit
         ]
@@ -80,9 +80,9 @@ class LowRatio:
     def __init__(self, limit: float) -> None:
         self._limit = limit
 
-    def look(self, round: Round, /) -> Sequence[Sight]:
+    def check(self, round: Round, /) -> Sequence[Match]:
         return [
-            Sight(f"p/q {apart(drafted.p / drafted.q, self._limit)} < {short(self._limit)}", row)
+            Match(f"p/q {apart(drafted.p / drafted.q, self._limit)} < {short(self._limit)}", row)
             for row, drafted in enumerate(round.tested_tokens)
             if drafted.q > 0 and drafted.p / drafted.q < self._limit
         ]
@@ -94,11 +94,11 @@ class TokenSeen:
     def __init__(self, ids: Collection[int], name: str) -> None:
         self._ids, self._name = frozenset(ids), name
 
-    def look(self, round: Round, /) -> Sequence[Sight]:
-        return [Sight(self._name, row) for row, token in rows_of(round) if token.id in self._ids]
+    def check(self, round: Round, /) -> Sequence[Match]:
+        return [Match(self._name, row) for row, token in rows_of(round) if token.id in self._ids]
 
 
-class FullStreak:
+class AcceptStreak:
     """Full acceptances in a row: seen when there are ``length`` of them, not at those that follow. A round without a
     draft ends the row as one with a rejection does."""
 
@@ -106,14 +106,14 @@ class FullStreak:
         self._length = length
         self._now = 0
 
-    def look(self, round: Round, /) -> Sequence[Sight]:
+    def check(self, round: Round, /) -> Sequence[Match]:
         self._now = self._now + 1 if round.fully_accepted else 0
         if self._now != self._length:
             return []
-        return [Sight(f"{self._length} full acceptance{'s' if self._length > 1 else ''} in a row")]
+        return [Match(f"{self._length} full acceptance{'s' if self._length > 1 else ''} in a row")]
 
 
-class Disagreement:
+class ZScoreAbove:
     """|z| of the present segment > limit: seen where it gets there, not while it stays."""
 
     def __init__(self, limit: float) -> None:
@@ -125,7 +125,7 @@ class Disagreement:
         self._hits, self._chance, self._variance = 0, 0.0, 0.0
         self._beyond = False
 
-    def look(self, round: Round, /) -> Sequence[Sight]:
+    def check(self, round: Round, /) -> Sequence[Match]:
         rules = replace(round.settings, k=0)
         if rules != self._rules:
             self._rules = rules
@@ -140,7 +140,7 @@ class Disagreement:
         before, self._beyond = self._beyond, z is not None and abs(z) > self._limit
         if z is None or before or not self._beyond:
             return []
-        return [Sight(f"|z| {apart(abs(z), self._limit)} > {short(self._limit)}")]
+        return [Match(f"|z| {apart(abs(z), self._limit)} > {short(self._limit)}")]
 
 
 def short(value: float) -> str:

@@ -13,7 +13,7 @@ from math import prod
 from time import thread_time
 from typing import Any
 
-from specviz.breakpoints.conditions import Sight, rows_of
+from specviz.breakpoints.conditions import Match, rows_of
 from specviz.core.events import Round
 from specviz.core.safe_text import clip, visible
 
@@ -79,7 +79,7 @@ class TextSeen:
         self._deadline = 0.0
         self._given_up = False
 
-    def look(self, round: Round, /) -> Sequence[Sight]:
+    def check(self, round: Round, /) -> Sequence[Match]:
         if self._given_up:
             return []
         begun = thread_time()
@@ -90,10 +90,10 @@ class TextSeen:
             across = [row for row in self._in_text(round) if row not in rows]
         except TimeoutError:
             self._given_up = True
-            return [Sight(f"{self._name} takes too long to search for and is left out from here on")]
+            return [Match(f"{self._name} takes too long to search for and is left out from here on")]
         self._left -= thread_time() - begun
-        sights = [Sight(self._name, row) for row in rows]
-        return sights + [Sight(f"{self._name} across tokens, complete", row) for row in across]
+        matches = [Match(self._name, row) for row in rows]
+        return matches + [Match(f"{self._name} across tokens, complete", row) for row in across]
 
     def _in_token(self, data: bytes) -> bool:
         known = self._known.get(data)

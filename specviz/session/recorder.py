@@ -47,18 +47,18 @@ class Recorder:
         self._file = os.fdopen(descriptor, "wb")
         self._begun = False
         self._stop: StopReason | None = None
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def add(self, event: Event) -> None:
         """Record the event if a trace holds such events and the run is not over."""
-        with self._turn:
+        with self._lock:
             if self._file.closed:
                 return
             match event:
                 case Header() if not self._begun:
                     self._begin(event)
                 case Header():
-                    self._finish(self._broken_off())
+                    self._finish(self._implicit_end())
                 case Failed(message):
                     self._finish(End("error", message))
                 case End():
@@ -69,8 +69,8 @@ class Recorder:
 
     def close(self) -> None:
         """End the recording. Does nothing on a closed one."""
-        with self._turn:
-            self._finish(self._broken_off())
+        with self._lock:
+            self._finish(self._implicit_end())
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +80,7 @@ class Recorder:
     ) -> None:
         self.close()
 
-    def _broken_off(self) -> End:
+    def _implicit_end(self) -> End:
         """How a run without an End ended: by the user, unless its last round had ended the text."""
         return End(self._stop or "user")
 
@@ -132,7 +132,7 @@ class Recorder:
                 self.path.unlink()
 
 
-class Unrecorded:
+class SpooledRounds:
     """Keeps the rounds of a run that is not recorded within reach: in memory while they are few, then in a file without
     a name that is gone with the app."""
 

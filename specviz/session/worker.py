@@ -12,7 +12,7 @@ from specviz.core.options import RunRequest
 from specviz.core.source import Source
 
 Deliver = Callable[[int, Event], None]
-Halts = Callable[[Event], bool]
+ShouldPause = Callable[[Event], bool]
 
 
 def never(event: Event) -> bool:
@@ -40,10 +40,10 @@ class Session:
     and if it is the last one the end, too, waits for a permit.
     """
 
-    def __init__(self, source: Source, deliver: Deliver, halts: Halts = never) -> None:
+    def __init__(self, source: Source, deliver: Deliver, should_pause: ShouldPause = never) -> None:
         self._source = source
         self._deliver = deliver
-        self._halts = halts
+        self._should_pause = should_pause
         self._changed = threading.Condition()
         self._run_id = 0
         self._waiting: RunRequest | None = None
@@ -99,7 +99,7 @@ class Session:
         return self._running
 
     @property
-    def working(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the thread lives: it may, for a while, after ``close``."""
         return self._thread.is_alive()
 
@@ -127,14 +127,14 @@ class Session:
         try:
             self._source.open(self._send_opening)
         except Exception as error:
-            self._send(0, failure(error))
+            self._deliver_event(0, failure(error))
             return
         while (run := self._next_request()) is not None:
             run_id, request = run
             try:
                 self._play(run_id, request)
             except Exception as error:
-                self._send(run_id, failure(error))
+                self._deliver_event(run_id, failure(error))
             with self._changed:
                 if run_id == self._run_id:
                     self._running = False
@@ -149,37 +149,37 @@ class Session:
 
     def _play(self, run_id: int, request: RunRequest) -> None:
         events = self._source.run(request, lambda: self._settings, lambda: self._superseded(run_id))
-        free = permitted = True  # before the rounds, and behind the last one, nothing needs a permit
+        free = may_advance = True  # before the rounds, and behind the last one, nothing needs a permit
         with contextlib.closing(events):  # type: ignore[type-var]
             while not self._superseded(run_id):
-                permitted = permitted or self._permitted(run_id)
-                if not permitted:
+                may_advance = may_advance or self._may_advance(run_id)
+                if not may_advance:
                     return
                 event = next(events, None)
                 if event is None:
                     return
                 if isinstance(event, Round):
                     self._next_round_at = time.monotonic() + self._pace
-                halted = self._send(run_id, event)
+                halted = self._deliver_event(run_id, event)
                 if isinstance(event, Ready):
-                    free = permitted = False
+                    free = may_advance = False
                 elif isinstance(event, Round):
                     self._stepping = False
-                    free = permitted = event.stop is not None and not halted
+                    free = may_advance = event.stop is not None and not halted
                 elif isinstance(event, Calibration):
-                    permitted = free or self._stepping
+                    may_advance = free or self._stepping
                 elif isinstance(event, End):
                     return
 
     def _send_opening(self, event: Event) -> None:
-        self._send(0, event)
+        self._deliver_event(0, event)
 
-    def _send(self, run_id: int, event: Event) -> bool:
+    def _deliver_event(self, run_id: int, event: Event) -> bool:
         """Deliver, unless the run has been superseded meanwhile: behind ``close`` or ``begin`` nothing old comes.
         True: the run was halted at this event."""
         if not self._current(run_id):
             return False
-        halted = self._halts(event) and isinstance(event, Round)
+        halted = self._should_pause(event) and isinstance(event, Round)
         if halted:
             self._halt(run_id)
         if self._current(run_id):
@@ -199,7 +199,7 @@ class Session:
     def _superseded(self, run_id: int) -> bool:
         return self._closed or run_id != self._run_id
 
-    def _permitted(self, run_id: int) -> bool:
+    def _may_advance(self, run_id: int) -> bool:
         """Wait for a permit and take it; False once the run is superseded."""
         with self._changed:
             while not self._superseded(run_id):

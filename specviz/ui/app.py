@@ -12,7 +12,7 @@ from textual.notifications import Notification, SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
-from specviz.breakpoints.watch import Watch
+from specviz.breakpoints.monitor import BreakpointMonitor
 from specviz.core.events import Event
 from specviz.core.source import Source
 from specviz.render.screen_text import in_ascii, literal
@@ -23,25 +23,25 @@ from specviz.ui.dialogs.screenshot import ExportScreen
 from specviz.ui.farewell import farewell
 from specviz.ui.main.screen import MainScreen
 from specviz.ui.present.screen import PresentScreen
-from specviz.ui.run.event_queue import Inbox
-from specviz.ui.run.playback import Transport
+from specviz.ui.run.event_queue import EventQueue
+from specviz.ui.run.playback import Playback
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.shared.keys import app_bindings
 from specviz.ui.shared.screenshot import Picture
 from specviz.ui.shared.timers import later
-from specviz.ui.terminal_guard import signals_leave
+from specviz.ui.terminal_guard import quit_on_signals
 from specviz.ui.themed_app import Themed
 
-QUIT_WAIT = 0.3
+QUIT_WAIT_S = 0.3
 """Seconds a quitting app waits for a model call to end before it leaves the (daemon) thread behind."""
-FLOODED = 0.185
-SMOOTH = 1 / 30
+FAST_PAINT_S = 0.185
+PAINT_S = 1 / 30
 """Least seconds between two paints while rounds pour in, and else: the decoder shares the interpreter with us."""
-FOLDING = 0.01
-BREATH = 0.005
-SOON = 0.02
-BATCH = 50
+DRAIN_BUDGET_S = 0.01
+DRAIN_GAP_S = 0.005
+READ_AHEAD_S = 0.02
+DRAIN_BATCH = 50
 """Seconds of folding events in one go, for keys in between, and between two folds while a long recording is read;
 events between two looks at the clock."""
 
@@ -73,19 +73,19 @@ class SpecvizApp(Themed):
     def __init__(self, source: Source, options: AppOptions) -> None:
         self.options = options
         self.timeline = Timeline(follow=options.live, store=self._store, ascii=options.ascii)
-        self.inbox = Inbox(options.record, self._wake)
-        self.session = Session(source, self.inbox.deliver, self._halts)
-        self.transport = Transport(
+        self.queue = EventQueue(options.record, self._wake)
+        self.session = Session(source, self.queue.deliver, self._hit_breakpoint)
+        self.playback = Playback(
             self.session,
             self.timeline,
             options.request,
             live=options.live,
             pace=options.pace,
-            watch=Watch(options.breakpoints, self._store),
+            monitor=BreakpointMonitor(options.breakpoints, self._store),
             loop=options.loop,
         )
         self.presentation: PresentScreen | None = None
-        self._unsaid: list[Notification] = []
+        self._held_notifications: list[Notification] = []
         self._started = False
         self._next_paint = 0.0
         self._drain_timer: asyncio.TimerHandle | None = None
@@ -97,26 +97,26 @@ class SpecvizApp(Themed):
     # -- life
 
     def get_default_screen(self) -> Screen[Any]:
-        self.main = MainScreen(self.transport, self.options)
+        self.main = MainScreen(self.playback, self.options)
         return self.main
 
     def on_mount(self) -> None:
-        self._signals.enter_context(signals_leave(self.leave))
+        self._signals.enter_context(quit_on_signals(self.quit))
         if self.options.present:
             self.present(by_key=False)
         self.tell_bad_themes()
 
     def present(self, *, by_key: bool = True) -> None:
         """Put the presentation over the main screen; what is being said there waits for it."""
-        self._unsaid += self._notifications
+        self._held_notifications += self._notifications
         self.clear_notifications()
-        self.presentation = PresentScreen(self.transport, self.options, opened_by_key=by_key)
+        self.presentation = PresentScreen(self.playback, self.options, opened_by_key=by_key)
         self.push_screen(self.presentation, self._presented)
 
     def _presented(self, _answer: None) -> None:
         self.presentation = None
-        unsaid, self._unsaid = self._unsaid, []
-        for each in unsaid:
+        held, self._held_notifications = self._held_notifications, []
+        for each in held:
             self.notify(
                 each.message, title=each.title, severity=each.severity, timeout=each.timeout, markup=each.markup
             )
@@ -127,7 +127,7 @@ class SpecvizApp(Themed):
 
         def done(saved: tuple[Path, ...] | None) -> None:
             if saved:
-                self.say(f"Saved to {' and '.join(map(str, saved))}")
+                self.notify_literal(f"Saved to {' and '.join(map(str, saved))}")
 
         picture = Picture.of(self)
         self.push_screen(ExportScreen(picture, self.timeline.shown, ascii=self.options.ascii), done)
@@ -138,41 +138,41 @@ class SpecvizApp(Themed):
             self._started = True
             self.session.start()
             paused = self.options.paused or self.options.present
-            self.transport.begin(self.options.request, paused=paused, at=self.options.at)
+            self.playback.begin(self.options.request, paused=paused, at=self.options.at)
 
     def on_unmount(self) -> None:
         self._signals.close()
-        self.inbox.close()
+        self.queue.close()
         if self._started:
-            self.session.close(timeout=QUIT_WAIT)
+            self.session.close(timeout=QUIT_WAIT_S)
 
-    def leave(self, code: int | None = None) -> None:
+    def quit(self, code: int | None = None) -> None:
         """Quit: with the exit code of a failure if there was one, unless another is given."""
         failed = self.timeline.failed
         self.exit(return_code=code if code is not None else failed.exit_code if failed else 0)
 
     def action_leave(self) -> None:
-        self.leave()
+        self.quit()
 
     def action_interrupt(self) -> None:
-        self.leave(130)
+        self.quit(130)
 
     async def action_quit(self) -> None:
-        self.leave()
+        self.quit()
 
     @property
     def trace_path(self) -> Path | None:
         """The file this run is in."""
         recordings = self.options.recordings
-        recorded = recordings[self.transport.request.recording] if recordings else self.options.trace
-        return self.inbox.path or recorded
+        recorded = recordings[self.playback.request.recording] if recordings else self.options.trace
+        return self.queue.path or recorded
 
     def farewell(self) -> str:
         """For the normal screen, when the app has left it: what went wrong, the run in numbers, how to see it again."""
         words = farewell(self.timeline.stats, self.trace_path, crash=self._exception)
         return in_ascii(words) if self.options.ascii else words
 
-    def say(self, message: str, *, error: bool = False) -> None:
+    def notify_literal(self, message: str, *, error: bool = False) -> None:
         """The answer to a key, as literal text."""
         super().notify(literal(message), severity="error" if error else "information", markup=False)
 
@@ -191,7 +191,7 @@ class SpecvizApp(Themed):
             super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
         else:
             seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
-            self._unsaid.append(Notification(message, title, severity, seconds, markup))
+            self._held_notifications.append(Notification(message, title, severity, seconds, markup))
 
     # -- events
 
@@ -207,7 +207,7 @@ class SpecvizApp(Themed):
             self._drain_timer = None
         if self._drain_timer is None:
             if wait > 0:
-                self._drain_timer = later(self, self._soon(wait), self._drain)
+                self._drain_timer = later(self, self._drain_delay(wait), self._drain)
             else:
                 self._drain()
 
@@ -215,38 +215,38 @@ class SpecvizApp(Themed):
         """Where the rounds of the latest run are kept."""
         if self.options.recorded is not None:
             return Rounds(self.options.recorded(), bare=True)
-        return Rounds(self.inbox.lines)
+        return Rounds(self.queue.lines)
 
-    def _halts(self, event: Event) -> bool:
+    def _hit_breakpoint(self, event: Event) -> bool:
         """On the worker thread: whether sampling stops here. A recorded run is read on; it stops where it is shown."""
-        return self.transport.watch.take(event) and self.options.live
+        return self.playback.monitor.add(event) and self.options.live
 
-    def _soon(self, wait: float) -> float:
+    def _drain_delay(self, wait: float) -> float:
         """When to fold again where the next paint is ``wait`` seconds away: a recording is read on meanwhile; where
         rounds come fast, the one behind which to paint is about to come then."""
-        if self.timeline.expected is not None:
-            return min(wait, SOON)
-        return wait + SOON if self.transport.flooding else wait
+        if self.timeline.expected_rounds is not None:
+            return min(wait, READ_AHEAD_S)
+        return wait + READ_AHEAD_S if self.playback.is_fast else wait
 
     def _drain(self) -> None:
         self._drain_timer = None
         if not self.main.is_attached:  # the app is being left
             return
-        until = time.monotonic() + FOLDING
-        while len(self.inbox) and time.monotonic() < until:
-            for run_id, event in self.inbox.drain(BATCH):
-                self.transport.accept(run_id, event)
+        until = time.monotonic() + DRAIN_BUDGET_S
+        while len(self.queue) and time.monotonic() < until:
+            for run_id, event in self.queue.drain(DRAIN_BATCH):
+                self.playback.accept(run_id, event)
         wait = self._next_paint - time.monotonic()
         if wait <= 0:
-            self.transport.catch_up()
+            self.playback.catch_up()
             self.main.take_run()
             shown = self.presentation or self.main
             shown.update()
-            shown.call_after_refresh(self.inbox.painted)
-            flooding = self.transport.flooding
-            self._next_paint = time.monotonic() + (FLOODED if flooding else SMOOTH)
-            self.inbox.paint_at = self._next_paint if flooding and self.timeline.expected is None else None
-        if len(self.inbox):
-            self._drain_timer = later(self, BREATH, self._drain)
+            shown.call_after_refresh(self.queue.end_paint)
+            is_fast = self.playback.is_fast
+            self._next_paint = time.monotonic() + (FAST_PAINT_S if is_fast else PAINT_S)
+            self.queue.paint_at = self._next_paint if is_fast and self.timeline.expected_rounds is None else None
+        if len(self.queue):
+            self._drain_timer = later(self, DRAIN_GAP_S, self._drain)
         elif wait > 0:
-            self._drain_timer = later(self, self._soon(wait), self._drain)
+            self._drain_timer = later(self, self._drain_delay(wait), self._drain)

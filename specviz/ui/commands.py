@@ -30,9 +30,9 @@ class KeyCommands(Provider):
     def _commands(self) -> Iterator[Command]:
         main = self._app.main
         for key in KEYS:
-            if key.id not in (*EVERYWHERE, "prompt") and main.works(key.id):
+            if key.id not in (*EVERYWHERE, "prompt") and main.is_enabled(key.id):
                 yield Command(f"{key.label}  {key.shown}", key.id, key.tooltip)
-        if main.works("prompt(1)"):
+        if main.is_enabled("prompt(1)"):
             options = self._app.options
             what = "prompt" if options.live else "run"
             for number, name in enumerate(options.prepared[:9], start=1):

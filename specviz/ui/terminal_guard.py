@@ -84,8 +84,8 @@ def _flush(stream: TextIO | None) -> None:
 
 
 @contextlib.contextmanager
-def signals_leave(leave: Callable[[int], None]) -> Iterator[None]:
-    """While the running event loop lasts, a terminating signal calls ``leave(128 + its number)``.
+def quit_on_signals(quit_app: Callable[[int], None]) -> Iterator[None]:
+    """While the running event loop lasts, a terminating signal calls ``quit_app(128 + its number)``.
 
     Where handlers cannot be installed (no main thread, Windows) signals keep their meaning.
     """
@@ -93,7 +93,7 @@ def signals_leave(leave: Callable[[int], None]) -> Iterator[None]:
     installed = []
     for number in SIGNALS:
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(number, leave, 128 + number)
+            loop.add_signal_handler(number, quit_app, 128 + number)
             installed.append(number)
     try:
         yield

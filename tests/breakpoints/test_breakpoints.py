@@ -9,8 +9,15 @@ from dataclasses import replace
 import pytest
 
 from specviz.breakpoints import text_search
+from specviz.breakpoints.monitor import (
+    KINDS,
+    Breakpoint,
+    BreakpointMonitor,
+    make_breakpoint,
+    names_condition,
+    parse_breakpoint,
+)
 from specviz.breakpoints.text_search import FOR_ALL, FOR_EACH, PATIENCE, WINDOW
-from specviz.breakpoints.watch import KINDS, Breakpoint, Watch, make_breakpoint, names_condition, parse_breakpoint
 from specviz.core.events import Drafted, Emitted, Round, Settings
 from specviz.stats.run_stats import RunStats
 from tests.builders import make_drafted, make_emitted, make_header, make_round, make_run
@@ -20,9 +27,9 @@ HOSTILE = r"(a|aa)+$"
 """Takes a time that doubles with every letter of the text ``aaa…b``."""
 
 
-def watch(*conditions: str, end_ids: Sequence[int] = (0,)) -> Watch:
-    made = Watch(map(parse_breakpoint, conditions))
-    made.take(make_header(end_ids=end_ids))
+def watch(*conditions: str, end_ids: Sequence[int] = (0,)) -> BreakpointMonitor:
+    made = BreakpointMonitor(map(parse_breakpoint, conditions))
+    made.add(make_header(end_ids=end_ids))
     return made
 
 
@@ -31,7 +38,7 @@ def said(condition: str, *rounds: Round, end_ids: Sequence[int] = (0,)) -> list[
     watching = watch(condition, end_ids=end_ids)
     words = []
     for index, round in enumerate(rounds, start=1):
-        hit = watching.take(replace(round, index=index))
+        hit = watching.add(replace(round, index=index))
         assert hit == (index in watching.hits)
         words.append(" / ".join(watching.hit(index)))
     return words
@@ -281,7 +288,7 @@ def test_agreement_is_the_one_on_screen() -> None:
     watching = watch(f"|z|>{limit}")
     for round in rounds:
         stats.add(round)
-        watching.take(round)
+        watching.add(round)
         z = stats.on_screen().agreement_z
         before, beyond = beyond, z is not None and abs(z) > limit
         expected += [round.index] if beyond and not before else []
@@ -368,8 +375,8 @@ def test_a_scan_has_so_much_time_and_no_more(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(text_search, "thread_time", clock)
     seen = text_search.TextSeen("frog")
     seen._pattern = Slow()
-    words = [list(seen.look(saying(f"t{index}"))) for index in range(3000)]
-    (told,) = [(index, sights) for index, sights in enumerate(words) if sights]
+    words = [list(seen.check(saying(f"t{index}"))) for index in range(3000)]
+    (told,) = [(index, matches) for index, matches in enumerate(words) if matches]
     assert told[1][0].words == 'text ~ "frog" takes too long to search for and is left out from here on'
     assert told[0] == 15, "two searches a round"
     assert spent < FOR_ALL + 16 * FOR_EACH + 0.01
@@ -380,7 +387,7 @@ def test_each_condition_and_each_scan_has_its_own_time() -> None:
     rounds = [replace(round, index=index) for index, round in enumerate(split, start=1)]
     watching = watch(f"text~{HOSTILE}", "text~b")
     for round in rounds:
-        watching.take(round)
+        watching.add(round)
     assert any("takes too long" in words for index in watching.hits for words in watching.hit(index))
     assert any('"b"' in words for words in watching.hit(44))
     begun = time.monotonic()
@@ -394,7 +401,7 @@ def test_a_plain_expression_is_never_given_up() -> None:
     for expression in ("frog", "(?i)the.{0,20}frog", "(\\w+) \\1"):
         watching = watch(f"text~{expression}")
         for round in rounds:
-            watching.take(round)
+            watching.add(round)
         assert not any("takes too long" in words for index in watching.hits for words in watching.hit(index))
 
 
@@ -402,7 +409,7 @@ def test_a_plain_expression_is_never_given_up() -> None:
 def test_hostile_tokens_and_expressions_are_searched_and_named_safely(data: bytes) -> None:
     text = data.decode("utf-8", "replace").replace("\x1b", "e")
     watching = watch("text~.", "text~\x1b|\\w")
-    watching.take(saying(data, data))
+    watching.add(saying(data, data))
     for words in watching.hit(1):
         assert_safe(words)
     assert watching.hit(1) or not text.strip("\n")
@@ -413,34 +420,34 @@ def test_hostile_tokens_and_expressions_are_searched_and_named_safely(data: byte
 
 def test_every_condition_that_holds_is_said_in_order() -> None:
     watching = watch("N<=1", "reject<=1", "overlap<0.5", "token=1")
-    assert watching.take(make_round(verdicts="✗·"))
+    assert watching.add(make_round(verdicts="✗·"))
     assert watching.hit(1) == ("N 1 ≤ 1", "rejection ≤ 1 at position 1", "overlap .38 < .5 at position 1")
-    assert not watching.take(make_round(verdicts="✓✓"))
+    assert not watching.add(make_round(verdicts="✓✓"))
     assert (watching.hit(2), watching.hit(0), watching.hit(99), watching.hits) == ((), (), (), [1])
 
 
 def test_a_header_begins_a_run() -> None:
     watching = watch("streak>=2", "end")
     full = make_round(verdicts="✓✓")
-    assert [watching.take(full), watching.take(full)] == [False, True]
-    assert not watching.take(make_header(end_ids=(7,)))
+    assert [watching.add(full), watching.add(full)] == [False, True]
+    assert not watching.add(make_header(end_ids=(7,)))
     assert watching.hits == []
-    assert [watching.take(full), watching.take(full)] == [False, True]
-    assert watching.take(make_round(drafted=[make_drafted(token_id=7)]))
+    assert [watching.add(full), watching.add(full)] == [False, True]
+    assert watching.add(make_round(drafted=[make_drafted(token_id=7)]))
     assert watching.hit(3) == ("end of text at position 1",)
 
 
 def test_a_change_looks_at_the_rounds_again() -> None:
     watching = watch()
     rounds = [make_round(verdicts=marks) for marks in ("✓✗", "✗·", "✓✓", "✓✓", "✓✓")]
-    assert not any(watching.take(round) for round in rounds)
+    assert not any(watching.add(round) for round in rounds)
     watching.change([Breakpoint("reject", 2), Breakpoint("streak", 3), Breakpoint("reject", 2)])
     assert list(watching.breakpoints) == [Breakpoint("reject", 2), Breakpoint("streak", 3)]
     assert watching.hits == [1, 2, 5]
     assert watching.hit(5) == ("3 full acceptances in a row",)
     watching.change([Breakpoint("streak", 4)])
     assert watching.hits == []
-    assert watching.take(make_round(verdicts="✓")), "a streak goes on over a change"
+    assert watching.add(make_round(verdicts="✓")), "a streak goes on over a change"
     with pytest.raises(ValueError, match="cannot search"):
         watching.change([Breakpoint("text", "(")])
     assert list(watching.breakpoints) == [Breakpoint("streak", 4)]
@@ -449,7 +456,7 @@ def test_a_change_looks_at_the_rounds_again() -> None:
 
 def test_a_breakpoint_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(ValueError, match="No such breakpoint"):
-        Watch([Breakpoint("N", "x")])
+        BreakpointMonitor([Breakpoint("N", "x")])
 
 
 def test_a_watch_is_asked_and_changed_while_it_takes() -> None:
@@ -470,13 +477,13 @@ def test_a_watch_is_asked_and_changed_while_it_takes() -> None:
     asking = threading.Thread(target=ask)
     asking.start()
     for round in rounds:
-        watching.take(round)
+        watching.add(round)
     stop.set()
     asking.join(10)
     assert not troubles
     alone = watch("N<=1", "overlap<0.9")
     for round in rounds:
-        alone.take(round)
+        alone.add(round)
     watching.change(alone.breakpoints)
     assert watching.hits == alone.hits
     assert [watching.hit(index) for index in watching.hits] == [alone.hit(index) for index in alone.hits]
@@ -489,7 +496,7 @@ def test_a_watch_without_breakpoints_costs_next_to_nothing() -> None:
         watching = watch()
         begun = time.perf_counter()
         for round in rounds:
-            watching.take(round)
+            watching.add(round)
         best = min(best, (time.perf_counter() - begun) / len(rounds))
     assert best < 20e-6
 

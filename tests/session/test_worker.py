@@ -113,8 +113,8 @@ def seen() -> Seen:
     return Seen()
 
 
-def started(source: Script, seen: Seen, halts: Callable[[Event], bool] = never) -> Session:
-    session = Session(source, seen, halts)
+def started(source: Script, seen: Seen, should_pause: Callable[[Event], bool] = never) -> Session:
+    session = Session(source, seen, should_pause)
     session.start()
     assert [type(seen.next(0)) for _ in range(2)] == [Progress, Notice]
     return session
@@ -523,11 +523,11 @@ def test_every_call_returns_at_once_while_the_source_is_busy(seen: Seen) -> None
 def at(*indices: int) -> Callable[[Event], bool]:
     """Halts at these rounds, and would at all that is no round."""
 
-    def halts(event: Event) -> bool:
+    def should_pause(event: Event) -> bool:
         assert threading.current_thread().name == "specviz-session"
         return not isinstance(event, Round) or event.index in indices
 
-    return halts
+    return should_pause
 
 
 def test_a_run_halts_behind_the_round_that_says_so(seen: Seen) -> None:
@@ -563,7 +563,7 @@ def test_behind_a_halt_at_the_last_round_the_end_waits(seen: Seen, go_on: Callab
 def test_halts_is_asked_about_every_event_before_it_is_delivered(seen: Seen) -> None:
     order: list[str] = []
 
-    def halts(event: Event) -> bool:
+    def should_pause(event: Event) -> bool:
         order.append(f"asked {type(event).__name__}")
         return False
 
@@ -571,7 +571,7 @@ def test_halts_is_asked_about_every_event_before_it_is_delivered(seen: Seen) -> 
         order.append(f"given {type(event).__name__}")
         seen(run_id, event)
 
-    session = Session(Script(1), deliver, halts)
+    session = Session(Script(1), deliver, should_pause)
     session.start()
     run = session.begin(REQUEST)
     seen.until(run, End)
@@ -621,14 +621,14 @@ def test_whoever_answers_a_halt_with_resume_is_obeyed() -> None:
 def test_a_halt_of_a_run_that_was_superseded_does_not_pause_the_next(seen: Seen) -> None:
     in_hand, gate = threading.Event(), threading.Event()
 
-    def halts(event: Event) -> bool:
+    def should_pause(event: Event) -> bool:
         if isinstance(event, Round) and not gate.is_set():
             in_hand.set()
             assert_set(gate)
             return True
         return False
 
-    session = started(Script(2), seen, halts)
+    session = started(Script(2), seen, should_pause)
     first = session.begin(REQUEST)
     assert_set(in_hand)
     second = session.begin(REQUEST)
@@ -652,12 +652,12 @@ def test_a_run_waiting_at_its_end_can_be_left(seen: Seen, leave: Callable[[Sessi
 
 
 def test_a_halt_that_fails_ends_the_run_with_its_words(seen: Seen) -> None:
-    def halts(event: Event) -> bool:
+    def should_pause(event: Event) -> bool:
         if isinstance(event, Round):
             raise RuntimeError("boom")
         return False
 
-    session = started(Script(3), seen, halts)
+    session = started(Script(3), seen, should_pause)
     run = session.begin(REQUEST)
     assert names(seen.until(run, Failed)) == [*OPENING, "Failed"]
     session.close()

@@ -162,8 +162,8 @@ async def test_all_text_on_the_main_screen(ascii: bool) -> None:
         await ready(pilot, app)
         await until(pilot, lambda: app.timeline.end is not None)
         await hit(pilot, "p", "p", "left")
-        app.say("All is well.")
-        app.say("All is not.", error=True)
+        app.notify_literal("All is well.")
+        app.notify_literal("All is not.", error=True)
         await check_all_themes(app, pilot)
 
 

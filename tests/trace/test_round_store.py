@@ -13,7 +13,7 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
 from specviz.session import recorder
-from specviz.session.recorder import Recorder, Unrecorded
+from specviz.session.recorder import Recorder, SpooledRounds
 from specviz.trace import replay, round_store
 from specviz.trace.jsonl import bared, dump
 from specviz.trace.quick import quick_round
@@ -125,7 +125,7 @@ def test_a_run_that_is_not_recorded_is_within_reach_and_leaves_no_file(
     """In memory, and beyond that in a file without a name."""
     monkeypatch.setattr(recorder, "IN_MEMORY", room)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    run, made = long_run(12), Unrecorded()
+    run, made = long_run(12), SpooledRounds()
     store = Rounds(made.lines)
     made.add(header())
     for each in run:

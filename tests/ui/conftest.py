@@ -17,7 +17,7 @@ from specviz.core.events import End, Event, Header, Progress, Ready, Round, Sett
 from specviz.core.options import RunRequest
 from specviz.core.source import Emit
 from specviz.ui.app import SpecvizApp
-from specviz.ui.run.playback import Transport
+from specviz.ui.run.playback import Playback
 from specviz.ui.shared.app_options import AppOptions
 from tests.builders import make_calibration, make_header, make_round
 
@@ -107,8 +107,8 @@ def make_app(script: Script | None = None, **changes: Any) -> SpecvizApp:
     return SpecvizApp(script or Script(), options(**changes))
 
 
-def mode(transport: Transport) -> str:
-    return transport.mode
+def mode(playback: Playback) -> str:
+    return playback.mode
 
 
 def on_main(app: SpecvizApp) -> bool:
@@ -132,7 +132,7 @@ async def hit(pilot: Pilot[None], *keys: str) -> None:
 
 
 async def ready(pilot: Pilot[None], app: SpecvizApp) -> None:
-    await until(pilot, lambda: app.timeline.ready and not len(app.inbox), "ready")
+    await until(pilot, lambda: app.timeline.ready and not len(app.queue), "ready")
     await pilot.pause()
 
 
@@ -160,7 +160,7 @@ async def stops(app: SpecvizApp, size: tuple[int, int] = (120, 40)) -> list[Stop
         return app.timeline.over and app.timeline.at_end
 
     def paused_behind(index: int) -> bool:
-        return mode(app.transport) == "paused" and (app.timeline.shown > index or over())
+        return mode(app.playback) == "paused" and (app.timeline.shown > index or over())
 
     async with app.run_test(size=size) as pilot:
         await ready(pilot, app)
@@ -168,7 +168,7 @@ async def stops(app: SpecvizApp, size: tuple[int, int] = (120, 40)) -> list[Stop
             before = app.timeline.shown
             await hit(pilot, "space")
             await until(pilot, partial(paused_behind, before))
-            if app.timeline.shown > before and (said := app.transport.watch.hit(app.timeline.shown)):
+            if app.timeline.shown > before and (said := app.playback.monitor.hit(app.timeline.shown)):
                 seen.append((app.timeline.shown, said))
     return seen
 

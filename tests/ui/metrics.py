@@ -42,7 +42,7 @@ def calibrated(rounds: Iterable[Round]) -> Timeline:
 
 
 def scope(timeline: Timeline) -> Scope:
-    return scope_of(timeline.stats, timeline.drafts, timeline.settled)
+    return scope_of(timeline.stats, timeline.drafts, timeline.last_complete)
 
 
 def texts(lines: Sequence[Line]) -> list[str]:

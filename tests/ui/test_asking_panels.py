@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from specviz.breakpoints.watch import Breakpoint, parse_breakpoint
+from specviz.breakpoints.monitor import Breakpoint, parse_breakpoint
 from specviz.core.events import Round
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.ui.dialogs.breakpoints import BreakpointsScreen, KindLine
@@ -296,15 +296,15 @@ async def test_a_long_list_is_walked_by_lines_and_pages() -> None:
         assert page == len(listed(app)) > 10
         await pilot.press("up")
         assert found.chosen is not None
-        assert found.chosen.place == rejections[0]
+        assert found.chosen.round_row == rejections[0]
         await pilot.press("pagedown", "pagedown", "down")
-        assert found.chosen.place == rejections[2 * page + 1]
+        assert found.chosen.round_row == rejections[2 * page + 1]
         assert sum(line.startswith(" >") for line in listed(app)) == 1
         await pilot.press("pageup")
-        assert found.chosen.place == rejections[page + 1]
+        assert found.chosen.round_row == rejections[page + 1]
         for _ in range(len(rejections) // page + 1):
             await pilot.press("pagedown")
-        assert found.chosen.place == rejections[-1]
+        assert found.chosen.round_row == rejections[-1]
         assert listed(app)[-1].startswith(" >")
         await pilot.resize_terminal(120, 40)
         await pilot.pause()

@@ -8,9 +8,9 @@ from specviz.core.events import Settings
 from specviz.core.options import RunRequest
 from specviz.core.safe_text import width
 from specviz.ui.commands import KeyCommands
-from specviz.ui.run.playback import Transport
+from specviz.ui.run.playback import Playback
 from specviz.ui.run.status_line import run_fields
-from specviz.ui.run.status_model import run_view, works
+from specviz.ui.run.status_model import is_enabled, run_status
 from specviz.ui.run.timeline import Timeline
 from tests.builders import make_header, make_run
 from tests.ui.conftest import Script, hit, make_app, options, ready, sampled
@@ -20,8 +20,8 @@ from tests.ui.test_timeline import Recorded, feed
 ALL = ("model", "ngram", "layers")
 
 
-def transport(drafters: Sequence[str] | None, *, live: bool = True, drafter: str = "model") -> Transport:
-    made = Transport(Recorded(), Timeline(), RunRequest("a", 3, Settings(drafter=drafter)), live=live)
+def playback(drafters: Sequence[str] | None, *, live: bool = True, drafter: str = "model") -> Playback:
+    made = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings(drafter=drafter)), live=live)
     made.begin(made.request, paused=True)
     config = {} if drafters is None else {"drafters": list(drafters), "exit_layer": 2}
     feed(made, make_header(config=config), *make_run(2))
@@ -29,10 +29,10 @@ def transport(drafters: Sequence[str] | None, *, live: bool = True, drafter: str
 
 
 def test_the_drafters_there_are_in_turn() -> None:
-    made = transport(ALL)
+    made = playback(ALL)
     seen = []
     for _ in range(4):
-        assert works("drafter", made)
+        assert is_enabled("drafter", made)
         made.change_drafter()
         seen.append(made.settings.drafter)
     assert seen == ["ngram", "layers", "model", "ngram"]
@@ -40,31 +40,31 @@ def test_the_drafters_there_are_in_turn() -> None:
 
 
 def test_a_drafter_of_another_run_gives_way_to_the_first() -> None:
-    made = transport(("ngram", "layers"))
+    made = playback(("ngram", "layers"))
     made.change_drafter()
     assert made.settings.drafter == "ngram"
 
 
 @pytest.mark.parametrize("drafters", [None, (), ("ngram",)])
 def test_with_one_drafter_there_is_nothing_to_switch_to(drafters: Sequence[str] | None) -> None:
-    made = transport(drafters)
-    assert not works("drafter", made)
+    made = playback(drafters)
+    assert not is_enabled("drafter", made)
     made.change_drafter()
     assert made.settings == Settings()
 
 
 def test_a_recorded_run_and_one_not_begun_have_none() -> None:
-    assert not works("drafter", transport(ALL, live=False))
-    unread = Transport(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
-    assert not works("drafter", unread)
+    assert not is_enabled("drafter", playback(ALL, live=False))
+    unread = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
+    assert not is_enabled("drafter", unread)
 
 
-def shown(made: Transport, cells: int = 120) -> str:
-    return line(run_fields(run_view(made, options())), cells)
+def shown(made: Playback, cells: int = 120) -> str:
+    return line(run_fields(run_status(made, options())), cells)
 
 
 def test_the_status_line_says_what_drafts_and_what_will() -> None:
-    made = transport(ALL)
+    made = playback(ALL)
     assert "bundled:draft > bundled:target" in shown(made) and "drafter" not in shown(made)
     made.change_drafter()
     assert "drafter model→ngram next  K 4  T 1.00" in shown(made, 140)
@@ -75,9 +75,9 @@ def test_the_status_line_says_what_drafts_and_what_will() -> None:
     assert "layers:2 > bundled:target" in shown(_at("layers"))
 
 
-def _at(drafter: str) -> Transport:
+def _at(drafter: str) -> Playback:
     """Before the first round of a run that begins with this drafter."""
-    made = Transport(Recorded(), Timeline(), RunRequest("a", 3, Settings(drafter=drafter)), live=True)
+    made = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings(drafter=drafter)), live=True)
     made.begin(made.request, paused=True)
     feed(made, make_header(config={"drafters": list(ALL), "exit_layer": 2}))
     return made
@@ -88,7 +88,7 @@ async def test_o_holds_from_the_next_round_on_and_begins_a_segment() -> None:
     async with app.run_test(size=(140, 40)) as pilot:
         await ready(pilot, app)
         await sampled(pilot, app, 2)
-        assert app.main.works("drafter")
+        assert app.main.is_enabled("drafter")
         await hit(pilot, "o")
         assert app.timeline.settings and app.timeline.settings.drafter == "model"
         assert "drafter model→ngram next" in app.main.status_run.render().plain
@@ -105,8 +105,8 @@ async def test_o_is_dimmed_out_of_reach_where_there_is_one_drafter() -> None:
     app = make_app()
     async with app.run_test(size=(140, 40)) as pilot:
         await ready(pilot, app)
-        before = app.transport.settings
+        before = app.playback.settings
         await hit(pilot, "o")
-        assert app.transport.settings == before
+        assert app.playback.settings == before
         assert app.main.check_action("drafter", ()) is None
         assert "next drafter  o" not in [command.name for command in KeyCommands(app.main)._commands()]

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.breakpoints.watch import parse_breakpoint
+from specviz.breakpoints.monitor import parse_breakpoint
 from specviz.core.events import Round, Settings
-from specviz.ui.run.jumps import NOWHERE, Hit, WorstFirst, hits, next_rejection, understand, worst_overlap
+from specviz.ui.run.jumps import NOWHERE, Hit, WorstFirst, hits, next_rejection, parse_query, worst_overlap
 from tests.builders import make_drafted, make_round, make_run
 
 ROUNDS = [
@@ -20,11 +20,11 @@ REJECTIONS = [(1, 1), (4, 0), (5, 3)]
 
 
 def found(query: str, rounds: list[Round] = ROUNDS, end_ids: tuple[int, ...] = ()) -> list[tuple[int, int]]:
-    return [hit.place for hit in hits(rounds, understand(query), end_ids)]
+    return [hit.round_row for hit in hits(rounds, parse_query(query), end_ids)]
 
 
 def notes(query: str, rounds: list[Round]) -> list[str]:
-    return [hit.note for hit in hits(rounds, understand(query))]
+    return [hit.note for hit in hits(rounds, parse_query(query))]
 
 
 # -- rejections
@@ -116,7 +116,9 @@ def test_text_in_drafted_and_emitted_tokens_whatever_its_case() -> None:
     assert [hit.kind for hit in hits(ROUNDS, "the")] == ["resampled", "untested"]
     assert [hit.note for hit in hits(ROUNDS, "the")] == ["resampled", "untested"]
     (frog,) = hits(ROUNDS, "frog")
-    assert (frog.place, frog.bytes, frog.kind) == ((2, 1), b" frog", "accepted"), "drafted and emitted, and listed once"
+    assert (frog.round_row, frog.bytes, frog.kind) == ((2, 1), b" frog", "accepted"), (
+        "drafted and emitted, and listed once"
+    )
     (last,) = [hit for hit in hits(ROUNDS, "the") if hit.kind == "resampled"]
     emitted = ROUNDS[last.round - 1].emitted[-1]
     assert (last.drafted, last.q, last.p) == (False, emitted.q, emitted.p)
@@ -155,19 +157,19 @@ def test_rows_of_a_condition_are_in_order_and_exist() -> None:
 
 def test_an_expression_that_takes_too_long_is_a_hit_that_says_so() -> None:
     rounds = [make_round(index, verdicts="", last="a" * 200 + "b") for index in range(1, 40)]
-    found_ = hits(rounds, understand("text~(a|aa)+$"))
+    found_ = hits(rounds, parse_query("text~(a|aa)+$"))
     assert [hit.note for hit in found_ if "takes too long" in hit.note] == [hit.note for hit in found_]
     assert len(found_) == 1
 
 
 def test_what_a_query_means() -> None:
-    assert understand("overlap < .3") == parse_breakpoint("overlap<0.3")
-    assert understand("end") == parse_breakpoint("end")
+    assert parse_query("overlap < .3") == parse_breakpoint("overlap<0.3")
+    assert parse_query("end") == parse_breakpoint("end")
     for text in ("", "overlap", "the end", "n=3", " Mr."):
-        assert understand(text) == text
+        assert parse_query(text) == text
     for wrong in ("overlap<", "text~(", "token=x"):
         with pytest.raises(ValueError, match=r"\.$"):
-            understand(wrong)
+            parse_query(wrong)
 
 
 def test_a_search_looks_at_thousands_of_rounds() -> None:
@@ -175,4 +177,4 @@ def test_a_search_looks_at_thousands_of_rounds() -> None:
     listed = hits(rounds, "the")
     assert len(listed) == 50 * len(hits(rounds[:100], "the"))
     assert all(b"the" in hit.bytes.lower() for hit in listed)
-    assert [hit.place for hit in listed] == sorted(hit.place for hit in listed)
+    assert [hit.round_row for hit in listed] == sorted(hit.round_row for hit in listed)

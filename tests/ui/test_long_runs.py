@@ -11,8 +11,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from specviz.breakpoints import watch
-from specviz.breakpoints.watch import Watch, parse_breakpoint
+from specviz.breakpoints import monitor
+from specviz.breakpoints.monitor import BreakpointMonitor, parse_breakpoint
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
@@ -32,9 +32,9 @@ from specviz.ui.dialogs import find
 from specviz.ui.dialogs.find_results import HitList
 from specviz.ui.lab.lossless_screen import LosslessScreen
 from specviz.ui.main.text_panel import TextPanel
-from specviz.ui.run.playback import Transport
+from specviz.ui.run.playback import Playback
 from specviz.ui.run.status_line import loading, run_fields
-from specviz.ui.run.status_model import run_view
+from specviz.ui.run.status_model import run_status
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import LAST_ROUND
 from tests.builders import make_header, make_run
@@ -179,16 +179,16 @@ def long_recording(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path,
     return path, source
 
 
-def reading() -> Transport:
-    made = Transport(Recorded(), Timeline(follow=False), RunRequest("a", 0, Settings()), live=False)
+def reading() -> Playback:
+    made = Playback(Recorded(), Timeline(follow=False), RunRequest("a", 0, Settings()), live=False)
     made.begin(made.request, at=400)
     made.accept(0, Progress("recording", 0, 400, "rounds"))
     feed(made, make_header(), Ready(), *RUN[:120])
     return made
 
 
-def fields(made: Transport) -> list[str]:
-    return [field.forms[0] for field in run_fields(run_view(made, options(live=False)))]
+def fields(made: Playback) -> list[str]:
+    return [field.forms[0] for field in run_fields(run_status(made, options(live=False)))]
 
 
 def test_while_a_recording_is_read_it_says_how_far_and_shows_the_newest_round() -> None:
@@ -198,7 +198,7 @@ def test_while_a_recording_is_read_it_says_how_far_and_shows_the_newest_round() 
     made.catch_up()
     assert made.timeline.shown == 120
     feed(made, *RUN[120:], End("user"))
-    assert (made.timeline.shown, made.timeline.expected) == (400, None)
+    assert (made.timeline.shown, made.timeline.expected_rounds) == (400, None)
     assert not any("reading" in field for field in fields(made))
     assert "recorded rounds" in loading(Progress("recording"))
 
@@ -232,11 +232,11 @@ async def test_a_long_recording_is_shown_while_it_is_read_and_read_back_from_its
         await until(pilot, lambda: app.timeline.end is not None and app.timeline.shown == 400)
         await pilot.pause()
         for index in (1, 399, 17, 400):
-            app.transport.seek(index)
+            app.playback.seek(index)
             app.main.update()
             assert app.timeline.round == whole[index - 1] and whole[index - 1].drafted[0].p_top, "with its lists"
         await hit(pilot, "enter", "left", "escape")
-        app.transport.seek(1, 0)
+        app.playback.seek(1, 0)
         await hit(pilot, "f", "w", "m", "t", "q")
         assert [bared(each) for each in app.timeline.rounds.scan()] == list(map(bared, whole))
 
@@ -267,7 +267,7 @@ async def test_long_and_short_recordings_stand_behind_the_digits(
         for key, path, length in (("2", short, 2), ("1", long, 400), ("2", short, 2)):
             await hit(pilot, key)
             await until(pilot, lambda: app.timeline.over and app.timeline.shown == length)  # noqa: B023
-            assert app.timeline.expected is None and app.timeline.round == read(path).rounds[-1]
+            assert app.timeline.expected_rounds is None and app.timeline.round == read(path).rounds[-1]
             assert (app.timeline.progress is None) == (path is short)
 
 
@@ -329,20 +329,20 @@ async def test_a_line_that_is_none_ends_the_reading_with_its_number(
 
 
 def test_breakpoints_look_at_long_runs_again_beside_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "AT_ONCE", 8)
-    alone = Watch([parse_breakpoint("N<=1"), parse_breakpoint("streak>=2")])
-    watching, plain = Watch(), Watch()
+    monkeypatch.setattr(monitor, "AT_ONCE", 8)
+    alone = BreakpointMonitor([parse_breakpoint("N<=1"), parse_breakpoint("streak>=2")])
+    watching, plain = BreakpointMonitor(), BreakpointMonitor()
     for round in RUN[:300]:
-        alone.take(round)
-        watching.take(round)
-        plain.take(round)
+        alone.add(round)
+        watching.add(round)
+        plain.add(round)
     watching.change(alone.breakpoints)
     for thread in threading.enumerate():
-        if thread.name == "specviz-watch":
+        if thread.name == "specviz-breakpoints":
             thread.join(10)
     assert watching.hits == alone.hits != []
     plain.change(alone.breakpoints)
-    assert [plain.take(round) for round in RUN[300:]] == [alone.take(round) for round in RUN[300:]]
+    assert [plain.add(round) for round in RUN[300:]] == [alone.add(round) for round in RUN[300:]]
     assert plain.hits == alone.hits, "what is behind is caught up before the next round is judged"
     first, second = alone.hits[:2]
     assert (alone.next_hit(0), alone.next_hit(first), alone.next_hit(alone.hits[-1])) == (first, second, None)
@@ -353,11 +353,11 @@ def test_rounds_taken_without_a_breakpoint_are_not_read_again() -> None:
         def scan(self, start: int = 0):  # type: ignore[no-untyped-def]
             raise AssertionError("read back for nothing")
 
-    watching = Watch(store=Unreadable)
-    watching.take(Header("", "", {}, 1, (), make_header().prompt))
-    assert not any(watching.take(round) for round in RUN[:20])
+    watching = BreakpointMonitor(store=Unreadable)
+    watching.add(Header("", "", {}, 1, (), make_header().prompt))
+    assert not any(watching.add(round) for round in RUN[:20])
     watching.change(())
-    assert not watching.take(RUN[20])
+    assert not watching.add(RUN[20])
 
 
 async def test_a_long_run_is_looked_through_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,8 +374,8 @@ async def test_a_long_run_is_looked_through_on_a_thread(monkeypatch: pytest.Monk
     async with asked(panel) as (_, pilot):
         await until(pilot, lambda: len(panel._list._hits) == len(places))
         await pilot.pause()
-        assert [each.place for each in panel._list._hits] == places
-        assert panel._list.chosen is not None and panel._list.chosen.place == at
+        assert [each.round_row for each in panel._list._hits] == places
+        assert panel._list.chosen is not None and panel._list.chosen.round_row == at
 
 
 async def test_what_cannot_be_read_back_is_said_in_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -457,7 +457,7 @@ async def test_playing_stops_before_what_cannot_be_read_back(tmp_path: Path, mon
         spoil(path, 5, 400)
         app.main.seek(4)
         await hit(pilot, "space")
-        await until(pilot, lambda: mode(app.transport) == "paused")
+        await until(pilot, lambda: mode(app.playback) == "paused")
         await pilot.pause()
         assert app.timeline.shown == 4 and len(said(app)) == 1
 
@@ -491,7 +491,7 @@ async def test_a_live_run_goes_on_when_what_is_behind_cannot_be_read_back(
         path.write_bytes(b"")
         await hit(pilot, "g")
         assert app.timeline.shown == 10 and len(said(app)) == 1
-        app.transport.watch.change([parse_breakpoint("N<=1"), parse_breakpoint("reject<=1")])
+        app.playback.monitor.change([parse_breakpoint("N<=1"), parse_breakpoint("reject<=1")])
         await sampled(pilot, app, 20)
         await hit(pilot, "space")
         await until(pilot, lambda: app.timeline.end is not None)
@@ -501,7 +501,7 @@ async def test_a_live_run_goes_on_when_what_is_behind_cannot_be_read_back(
             await hit(pilot, key)
             assert app.timeline.shown == shown
         await hit(pilot, "r")
-        await until(pilot, lambda: app.transport.run_id == 2 and app.timeline.ready)
+        await until(pilot, lambda: app.playback.run_id == 2 and app.timeline.ready)
         await hit(pilot, "q")
     assert app.return_code == 0
 
@@ -510,18 +510,18 @@ def test_breakpoints_leave_out_what_cannot_be_read_back(tmp_path: Path, monkeypa
     monkeypatch.setattr(rounds, "KEPT", 4)
     path = tmp_path / "run.jsonl"
     with Recorder(path) as recorder:
-        watching = Watch(store=lambda: Rounds(recorder.lines))
+        watching = BreakpointMonitor(store=lambda: Rounds(recorder.lines))
         events: list[Event] = [make_header(), *RUN[:40]]
         for event in events:
             recorder.add(event)
-            watching.take(event)
-    alone = Watch([parse_breakpoint("N<=1")])
+            watching.add(event)
+    alone = BreakpointMonitor([parse_breakpoint("N<=1")])
     for round in RUN[:41]:
-        alone.take(round)
+        alone.add(round)
     spoil(path, 3, 30)
     watching.change(alone.breakpoints)
     assert watching.hits == [index for index in alone.hits if not 3 <= index <= 30 and index <= 40] != []
-    watching.take(RUN[40])
+    watching.add(RUN[40])
     assert (41 in watching.hits) == (41 in alone.hits)
 
 

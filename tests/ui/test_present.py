@@ -170,7 +170,7 @@ async def test_a_run_pauses_for_its_presentation() -> None:
         script.gate.clear()
         await ready(pilot, app)
         await hit(pilot, "z")
-        assert (app.transport.mode, app.session.running) == ("paused", False)
+        assert (app.playback.mode, app.session.running) == ("paused", False)
         assert not stage(app).playing
         script.gate.set()
 
@@ -224,7 +224,7 @@ async def test_the_pace_reveals_a_recorded_run_to_its_end_and_stops(tmp_path: Pa
         await until(pilot, done)
         every = {(r.index, phase) for r in app.timeline.rounds for phase in range(len(phases(r)))}
         assert every <= seen
-        assert app.transport.mode == "paused"
+        assert app.playback.mode == "paused"
 
 
 async def test_loop_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,12 +275,12 @@ async def test_the_pace_keys_walk_the_paces_and_say_so() -> None:
         assert stage(app).pace == 0.1
         await step(pilot, app)
         assert "pace" not in "\n".join(lines(app)), "only until the next phase"
-        assert app.transport.pace == AUTO_PACE, "the main screen's own is left alone"
+        assert app.playback.pace == AUTO_PACE, "the main screen's own is left alone"
     assert (next_pace(0.4, 1), next_pace(0.4, -1), next_pace(4.0, 1), next_pace(0.0, -1)) == (0.5, 0.25, 4.0, 0.0)
 
 
 async def test_a_breakpoint_pauses_the_reveal_at_the_end_of_its_round() -> None:
-    from specviz.breakpoints.watch import parse_breakpoint
+    from specviz.breakpoints.monitor import parse_breakpoint
 
     app = presented(Script(n_rounds=6), pace=0.001, breakpoints=(parse_breakpoint("N<=1"),))
     async with app.run_test(size=LARGE) as pilot:
@@ -439,7 +439,7 @@ async def test_keys_right_behind_a_digit_wait_for_the_run(tmp_path: Path) -> Non
         ):
             for key in keys:
                 await stage(app).run_action(NAMED[key])
-            await until(pilot, lambda: app.timeline.over and len(app.inbox) == 0)
+            await until(pilot, lambda: app.timeline.over and len(app.queue) == 0)
             await pilot.pause()
             assert (app.timeline.shown, app.timeline.reveal and app.timeline.phase[0]) == reached, keys
 
@@ -452,7 +452,7 @@ async def test_a_live_run_takes_a_key_right_behind_a_digit() -> None:
     async with app.run_test(size=LARGE) as pilot:
         await ready(pilot, app)
         await hit(pilot, "2", "n")
-        await until(pilot, lambda: app.transport.run_id == 2 and app.timeline.shown == 1)
+        await until(pilot, lambda: app.playback.run_id == 2 and app.timeline.shown == 1)
 
 
 # -- what is said
@@ -469,7 +469,7 @@ async def test_notices_wait_for_the_main_screen() -> None:
         await ready(pilot, app)
         await step(pilot, app, "n")
         assert said(app) == []
-        app.say("the answer to a key")
+        app.notify_literal("the answer to a key")
         await pilot.pause()
         assert said(app) == ["the answer to a key"]
         await hit(pilot, "z")

@@ -37,16 +37,16 @@ async def test_space_runs_to_the_end_and_pauses_on_the_way() -> None:
         await ready(pilot, app)
         script.gate.clear()
         await hit(pilot, "space")
-        assert mode(app.transport) == "running"
+        assert mode(app.playback) == "running"
         await hit(pilot, "space")
-        assert mode(app.transport) == "paused"
+        assert mode(app.playback) == "paused"
         script.gate.set()
         await until(pilot, lambda: app.timeline.total == 1)
         await pilot.pause()
         assert script.sampled == 1, "the round being made is finished, none begun"
         await hit(pilot, "space")
         await until(pilot, lambda: app.timeline.end is not None)
-        assert (mode(app.transport), script.sampled, app.timeline.shown) == ("paused", 12, 12)
+        assert (mode(app.playback), script.sampled, app.timeline.shown) == ("paused", 12, 12)
 
 
 async def test_looking_back_while_running_pauses_and_space_plays_forward_without_sampling() -> None:
@@ -58,9 +58,9 @@ async def test_looking_back_while_running_pauses_and_space_plays_forward_without
         script.gate.clear()
         await hit(pilot, "space")
         await hit(pilot, "g")
-        assert (mode(app.transport), app.timeline.shown) == ("paused", 1)
+        assert (mode(app.playback), app.timeline.shown) == ("paused", 1)
         await hit(pilot, "space")
-        await until(pilot, lambda: app.timeline.shown == 5 and mode(app.transport) == "running")
+        await until(pilot, lambda: app.timeline.shown == 5 and mode(app.playback) == "running")
         assert script.sampled == 5, "rounds 2 to 5 are shown again, not made again"
         script.gate.set()
         await until(pilot, lambda: app.timeline.end is not None)
@@ -181,7 +181,7 @@ async def test_the_palette_runs_a_command_by_name() -> None:
         await pilot.press(*"draft more")
         await until(pilot, lambda: app.screen.query("CommandList").first().option_count == 1)  # type: ignore[attr-defined]
         await hit(pilot, "enter")
-        await until(pilot, lambda: app.transport.settings.k == 5)
+        await until(pilot, lambda: app.playback.settings.k == 5)
 
 
 async def test_save_copies_the_trace_and_never_overwrites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +233,7 @@ async def test_a_recorded_run_can_be_walked_and_not_sampled() -> None:
             assert app.main.check_action(*_parsed(action)) is None, action
         await hit(pilot, "r", "R", "e", "1", "plus", "greater_than_sign")
         assert on_main(app)
-        assert app.transport.settings == app.options.request.settings
+        assert app.playback.settings == app.options.request.settings
         await hit(pilot, "g", "n")
         assert app.timeline.shown == 2
 
@@ -242,7 +242,7 @@ async def test_a_recorded_run_opens_paused_on_a_round() -> None:
     app = make_app(live=False, paused=False, at=7)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.timeline.end is not None)
-        assert (app.timeline.shown, mode(app.transport)) == (7, "paused")
+        assert (app.timeline.shown, mode(app.playback)) == (7, "paused")
 
 
 def _parsed(action: str) -> tuple[str, tuple[object, ...]]:
@@ -276,9 +276,9 @@ async def test_keys_of_nothing_yet_do_nothing() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot, app)
         await sampled(pilot, app, 2)
-        before = app.timeline.shown, app.timeline.row, app.transport.settings, app.theme
+        before = app.timeline.shown, app.timeline.row, app.playback.settings, app.theme
         await hit(pilot, *KEYS_OF_LATER)
-        assert (app.timeline.shown, app.timeline.row, app.transport.settings, app.theme) == before
+        assert (app.timeline.shown, app.timeline.row, app.playback.settings, app.theme) == before
         assert on_main(app)
 
 
@@ -336,4 +336,4 @@ async def test_clicks_do_what_keys_do() -> None:
         assert await pilot.click("#round", offset=(6, 2))
         await until(pilot, lambda: app.timeline.row == 0)
         assert await pilot.click("#keys", offset=(1, 0))
-        await until(pilot, lambda: mode(app.transport) == "running" or app.timeline.over)
+        await until(pilot, lambda: mode(app.playback) == "running" or app.timeline.over)

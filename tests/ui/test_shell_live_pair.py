@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from specviz.breakpoints.watch import parse_breakpoint
+from specviz.breakpoints.monitor import parse_breakpoint
 from specviz.core.events import Event, Header, Round, Settings, Timing
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.core.source import Emit, Source
@@ -177,10 +177,10 @@ async def test_switching_drafters_by_key_changes_no_greedy_id(untouched: Untouch
     turns = ("model", "ngram", "layers")
     assert [round.settings.drafter for round in rounds] == [turns[i % 3] for i in range(len(rounds))]
     assert len(rounds) >= 4 and app.timeline.stats.on_screen().first == len(rounds), "a segment each"
-    again = recorded_app(path)
-    async with again.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: again.timeline.over)
-    told = again.timeline.rounds
+    restart = recorded_app(path)
+    async with restart.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: restart.timeline.over)
+    told = restart.timeline.rounds
     assert [(r.settings, r.emitted[-1].id, len(r.emitted)) for r in told] == [
         (r.settings, r.emitted[-1].id, len(r.emitted)) for r in rounds
     ]

@@ -12,7 +12,7 @@ import pytest
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Notice, Progress, Round
 from specviz.ui.main.screen import LEAST_HEIGHT, LEAST_WIDTH, MainScreen
-from specviz.ui.run.event_queue import FULL, Inbox
+from specviz.ui.run.event_queue import MAX_QUEUED, EventQueue
 from specviz.ui.widgets.bars import FailurePanel, LoadingPanel
 from tests.builders import make_header, make_round
 from tests.ui.conftest import Script, hit, make_app, mode, on_main, ready, sampled, until
@@ -49,7 +49,7 @@ async def test_a_flood_of_ten_thousand_rounds_arrives_whole_and_paints_seldom() 
     async with app.run_test(size=SIZE) as pilot:
         paints = counted_updates(app.main)
         begun = time.monotonic()
-        await until(pilot, lambda: app.timeline.over and len(app.inbox) == 0)
+        await until(pilot, lambda: app.timeline.over and len(app.queue) == 0)
         took = time.monotonic() - begun
         await pilot.pause()
         assert app.timeline.total == 10_000
@@ -65,8 +65,8 @@ async def test_keys_are_answered_during_a_flood() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.timeline.total > 50)
         await hit(pilot, "space")
-        assert mode(app.transport) == "paused"
-        await until(pilot, lambda: len(app.inbox) == 0)
+        assert mode(app.playback) == "paused"
+        await until(pilot, lambda: len(app.queue) == 0)
         assert app.timeline.total < 100_000
         assert app.timeline.at_end
 
@@ -76,7 +76,7 @@ async def test_a_setting_changed_during_a_flood_is_told_without_a_picture_of_eve
     app = make_app(script, paused=False)
     script.gate.clear()
     async with app.run_test(size=SIZE) as pilot:
-        await until(pilot, lambda: app.timeline.ready and app.transport.flooding)
+        await until(pilot, lambda: app.timeline.ready and app.playback.is_fast)
         await pilot.pause()
         updates = counted_updates(app.main)
         await hit(pilot, "minus", "right_square_bracket", "plus", "plus")
@@ -89,24 +89,24 @@ async def test_a_setting_changed_during_a_flood_is_told_without_a_picture_of_eve
 
 
 def test_a_source_far_ahead_of_the_screen_waits_for_it() -> None:
-    inbox = Inbox(lambda: None, lambda: None)
+    queue = EventQueue(lambda: None, lambda: None)
 
     def pour() -> None:
-        for index in range(FULL + 100):
-            inbox.deliver(1, Progress("draft", index))
+        for index in range(MAX_QUEUED + 100):
+            queue.deliver(1, Progress("draft", index))
 
     source = threading.Thread(target=pour, daemon=True)
     source.start()
     deadline = time.monotonic() + 10
-    while len(inbox) < FULL:
+    while len(queue) < MAX_QUEUED:
         assert time.monotonic() < deadline
     source.join(0.05)
     assert source.is_alive()
-    assert len(inbox) == FULL
-    arrived = list(inbox.drain(FULL))
+    assert len(queue) == MAX_QUEUED
+    arrived = list(queue.drain(MAX_QUEUED))
     source.join(10)
-    arrived += inbox.drain(FULL)
-    assert [event for _, event in arrived] == [Progress("draft", index) for index in range(FULL + 100)]
+    arrived += queue.drain(MAX_QUEUED)
+    assert [event for _, event in arrived] == [Progress("draft", index) for index in range(MAX_QUEUED + 100)]
 
 
 # -- failures
@@ -219,15 +219,15 @@ async def test_leaving_in_the_middle_of_a_flood_drops_what_is_late() -> None:
             if times % 2:
                 await until(pilot, lambda: app.timeline.total > 0)  # noqa: B023
         total = app.timeline.total
-        app.inbox.deliver(1, End("user"))
+        app.queue.deliver(1, End("user"))
         assert app.timeline.total == total
         app.session.close()
 
 
 def test_an_event_before_the_app_runs_is_not_lost() -> None:
     app = make_app()
-    app.inbox.deliver(0, Progress("import"))
-    assert list(app.inbox.drain(9)) == [(0, Progress("import"))]
+    app.queue.deliver(0, Progress("import"))
+    assert list(app.queue.drain(9)) == [(0, Progress("import"))]
 
 
 # -- recording
@@ -397,8 +397,8 @@ async def test_hostile_text_is_shown_and_never_obeyed() -> None:
         make=lambda i, s: make_round(i, i, "✓✗", [HOSTILE, b"\xe6\x1b[6n"], "\x1b]52;c;aGk=\x07"),
     )
     app = make_app(script, draft=HOSTILE, target=HOSTILE, prompts=((HOSTILE, HOSTILE),), log_tail=lambda n: [HOSTILE])
-    app.transport.request = replace(app.options.request, prompt=HOSTILE)
-    app.options = replace(app.options, request=app.transport.request)
+    app.playback.request = replace(app.options.request, prompt=HOSTILE)
+    app.options = replace(app.options, request=app.playback.request)
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         await until(pilot, lambda: app.timeline.ready)
         await sampled(pilot, app, 2)
@@ -456,27 +456,27 @@ async def test_a_header_without_special_ids_and_notes_is_shown(present: bool) ->
 
 def test_behind_the_round_that_is_due_the_worker_waits_for_the_paint_and_behind_others_not() -> None:
     woken = threading.Event()
-    inbox = Inbox(lambda: None, woken.set)
-    inbox.deliver(1, make_round(1))
+    queue = EventQueue(lambda: None, woken.set)
+    queue.deliver(1, make_round(1))
     assert woken.is_set()
     woken.clear()
-    inbox.deliver(1, make_round(2))
+    queue.deliver(1, make_round(2))
     assert not woken.is_set(), "the screen is still to look"
-    inbox.paint_at = time.monotonic() + 1000
-    inbox.deliver(1, make_round(3))
+    queue.paint_at = time.monotonic() + 1000
+    queue.deliver(1, make_round(3))
     assert not woken.is_set()
-    inbox.paint_at = 0.0
+    queue.paint_at = 0.0
     released = []
 
     def paint() -> None:
         woken.wait(10)
-        released.append(len(inbox))
-        inbox.painted()
+        released.append(len(queue))
+        queue.end_paint()
 
     screen = threading.Thread(target=paint)
     screen.start()
-    inbox.deliver(1, make_round(4))
+    queue.deliver(1, make_round(4))
     screen.join()
     assert woken.is_set() and released == [4]
-    inbox.deliver(1, make_round(5))  # nobody paints: it does not wait for good
-    assert len(inbox) == 5
+    queue.deliver(1, make_round(5))  # nobody paints: it does not wait for good
+    assert len(queue) == 5

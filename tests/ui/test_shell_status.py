@@ -10,10 +10,10 @@ from specviz.core.options import RunRequest
 from specviz.core.safe_text import width
 from specviz.stats.run_stats import Rates, RunStats
 from specviz.ui.farewell import farewell
-from specviz.ui.run.playback import Transport
+from specviz.ui.run.playback import Playback
 from specviz.ui.run.status_line import (
-    Field,
-    RunView,
+    RunStatus,
+    StatusField,
     interval,
     number,
     pair_names,
@@ -25,14 +25,14 @@ from specviz.ui.run.status_line import (
     spaced,
     spread,
 )
-from specviz.ui.run.status_model import hints, run_view, works
+from specviz.ui.run.status_model import hints, is_enabled, run_status
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import AppOptions
 from tests.builders import make_calibration, make_header, make_round, make_run
 from tests.ui.test_timeline import Recorded, feed
 
 
-def line(fields: list[Field], cells: int) -> str:
+def line(fields: list[StatusField], cells: int) -> str:
     return "".join(text for text, _ in spaced(fields, cells))
 
 
@@ -126,7 +126,7 @@ def test_a_segment_says_since_when() -> None:
     assert line(rate_fields(replace(NUMBERS, first=12)), 70).startswith("since round 12  α tested .728")
 
 
-VIEW = RunView(
+VIEW = RunStatus(
     draft="bundled:draft",
     target="bundled:target",
     device="cpu",
@@ -208,30 +208,30 @@ def test_no_line_is_wider_than_its_room_where_the_needed_fits(cells: int) -> Non
 
 
 def test_the_view_of_a_run() -> None:
-    transport = Transport(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
-    transport.begin(transport.request, paused=True)
-    feed(transport, make_header(), *make_run(3))
-    transport.change_k(2)
-    view = run_view(transport, AppOptions(transport.request))
+    playback = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
+    playback.begin(playback.request, paused=True)
+    feed(playback, make_header(), *make_run(3))
+    playback.change_k(2)
+    view = run_status(playback, AppOptions(playback.request))
     assert (view.device, view.dtype, view.seed, view.index, view.total) == ("cpu", "float32", 3, 3, 3)
     assert (view.shown.k, view.next.k) == (4, 6)
-    transport.seek(1)
-    assert run_view(transport, AppOptions(transport.request)).next.k == 4, "what comes next is said at the end only"
+    playback.seek(1)
+    assert run_status(playback, AppOptions(playback.request)).next.k == 4, "what comes next is said at the end only"
 
 
 def test_the_footer_holds_six_to_eight_hints_that_fit_into_78_cells() -> None:
-    transport = Transport(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
-    transport.begin(transport.request)
-    states = [hints(transport)]
+    playback = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
+    playback.begin(playback.request)
+    states = [hints(playback)]
     events: tuple[Event, ...] = (make_header(), Ready(), make_round(1), End("end_of_text"))
     for event in events:
-        feed(transport, event)
-        states.append(hints(transport))
+        feed(playback, event)
+        states.append(hints(playback))
     for shown in states:
         assert 5 <= len(shown) <= 8
         text = "  ".join("/".join(hint.shown) + " " + hint.label for hint in shown)
         assert width(text) <= 78, text
-        assert all(isinstance(works(action, transport), bool) for hint in shown for action in hint.actions)
+        assert all(isinstance(is_enabled(action, playback), bool) for hint in shown for action in hint.actions)
 
 
 def test_farewell_names_the_numbers_and_the_way_back() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from specviz.breakpoints.watch import parse_breakpoint
+from specviz.breakpoints.monitor import parse_breakpoint
 from specviz.core.events import Header, Round, Settings
 from specviz.render.phases import phases
 from specviz.session.recorder import Recorder
@@ -96,7 +96,7 @@ async def test_a_phase_while_running_unfolds_the_round_being_made_and_no_second_
         await sampled(pilot, app, 2)
         script.gate.clear()
         await hit(pilot, "space", "full_stop", "full_stop")
-        assert mode(app.transport) == "paused"
+        assert mode(app.playback) == "paused"
         script.gate.set()
         await until(pilot, lambda: app.timeline.total >= 3 and app.timeline.reveal is not None)
         assert (app.timeline.shown, app.timeline.phase[0]) == (3, 0)
@@ -163,14 +163,14 @@ async def test_conditions_changed_while_rounds_are_under_way_leave_screen_and_wo
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot, app)
         await hit(pilot, "space")
-        await until(pilot, lambda: len(app.inbox) > 0)
-        app.transport.watch.change((parse_breakpoint("N<=9"),))
-        await until(pilot, lambda: mode(app.transport) == "paused")
+        await until(pilot, lambda: len(app.queue) > 0)
+        app.playback.monitor.change((parse_breakpoint("N<=9"),))
+        await until(pilot, lambda: mode(app.playback) == "paused")
         assert not app.session.running
         await hit(pilot, "space")
         await until(pilot, lambda: not app.session.running)
-        app.transport.watch.change(())
-        await until(pilot, lambda: mode(app.transport) == "paused")
+        app.playback.monitor.change(())
+        await until(pilot, lambda: mode(app.playback) == "paused")
 
 
 async def test_a_run_pauses_at_the_round_that_hits_and_says_why() -> None:
@@ -179,13 +179,13 @@ async def test_a_run_pauses_at_the_round_that_hits_and_says_why() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot, app)
         await hit(pilot, "space")
-        await until(pilot, lambda: mode(app.transport) == "paused")
+        await until(pilot, lambda: mode(app.playback) == "paused")
         assert (app.timeline.shown, script.sampled) == (2, 2), "the third pattern is rejected at once"
         status = app.main.status_run.render().plain
         assert "PAUSED" in status
         assert "break: rejection" in status
         await hit(pilot, "space")
-        await until(pilot, lambda: mode(app.transport) == "paused" and app.timeline.shown == 7)
+        await until(pilot, lambda: mode(app.playback) == "paused" and app.timeline.shown == 7)
         assert script.sampled == 7
         await hit(pilot, "p")
         assert "break:" not in app.main.status_run.render().plain
@@ -199,7 +199,7 @@ async def test_the_end_waits_where_a_breakpoint_hit_the_last_round() -> None:
         await ready(pilot, app)
         for expected in (1, 2, 3):
             await hit(pilot, "space")
-            await until(pilot, lambda: mode(app.transport) == "paused" and app.timeline.total == expected)  # noqa: B023
+            await until(pilot, lambda: mode(app.playback) == "paused" and app.timeline.total == expected)  # noqa: B023
         assert app.timeline.end is None
         await hit(pilot, "space")
         await until(pilot, lambda: app.timeline.end is not None)
@@ -215,9 +215,9 @@ async def test_breakpoints_are_set_by_the_form_and_hold_for_what_was_recorded_to
         assert isinstance(app.screen, BreakpointsScreen)
         await pilot.press("1", "enter")
         assert on_main(app)
-        assert [str(b) for b in app.transport.watch.breakpoints] == ["N<=1"]
+        assert [str(b) for b in app.playback.monitor.breakpoints] == ["N<=1"]
         await hit(pilot, "g", "space")
-        await until(pilot, lambda: mode(app.transport) == "paused")
+        await until(pilot, lambda: mode(app.playback) == "paused")
         assert len(app.timeline.rounds[app.timeline.shown - 1].emitted) == 1
 
 

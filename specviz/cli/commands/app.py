@@ -14,7 +14,7 @@ from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunR
 from specviz.core.safe_text import safe_terminal_text
 from specviz.core.source import Source
 from specviz.render.console import say, show
-from specviz.session.recorder import Recorder, Unrecorded
+from specviz.session.recorder import Recorder, SpooledRounds
 from specviz.session.run_history import new_run_path
 from specviz.trace.replay import TraceSource
 from specviz.ui.shared.app_options import LAST_ROUND, AppOptions, Recording
@@ -108,7 +108,7 @@ def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Call
     """What makes a recorder for each run of the app: FILE for the first and FILE-2, FILE-3 … behind it, or the user's
     own folder of runs."""
     if record is None:
-        return Unrecorded if no_record else (lambda: Recorder(new_run_path()))
+        return SpooledRounds if no_record else (lambda: Recorder(new_run_path()))
     made = 0
 
     def record_next() -> Recorder:
@@ -140,7 +140,7 @@ def _show(source: Source, display: AppOptions) -> int:
     failed = app.timeline.failed
     if failed is not None:
         say(f"specviz: {safe_terminal_text(failed.message)}")
-    if app.session.working:
+    if app.session.is_alive:
         leave_at_once(app.return_code or 0)
     return app.return_code or 0
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from specviz.breakpoints.watch import Breakpoint, parse_breakpoint
+from specviz.breakpoints.monitor import Breakpoint, parse_breakpoint
 from specviz.core.drafters import DEFAULT_DRAFTER, DRAFTERS, WITHOUT_DRAFT_MODEL, DrafterOption, drafter_options
 from specviz.core.events import Settings
 from specviz.core.options import (

@@ -7,9 +7,9 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from specviz.breakpoints.watch import FORMS, KINDS, Breakpoint, Kind, make_breakpoint
+from specviz.breakpoints.monitor import KINDS, SYNTAX, Breakpoint, Kind, make_breakpoint
 from specviz.render.screen_text import in_ascii, literal
-from specviz.ui.dialogs.dialog import Panel
+from specviz.ui.dialogs.dialog import ModalDialog
 from specviz.ui.widgets.input_field import Field, Toggle
 
 WORDS: dict[Kind, str] = {
@@ -33,7 +33,7 @@ class KindLine(Horizontal):
     def __init__(self, kind: Kind, value: str, *, ascii: bool) -> None:
         super().__init__()
         self.kind = kind
-        sign = FORMS[kind].operator.replace("<=", "≤").replace(">=", "≥")
+        sign = SYNTAX[kind].operator.replace("<=", "≤").replace(">=", "≥")
         name = f"{kind} {sign}"
         self._label = Content(in_ascii(name) if ascii else name)
         self.field = Toggle(bool(value)) if kind == "end" else Field(value, placeholder="off", ascii=ascii)
@@ -54,7 +54,7 @@ class KindLine(Horizontal):
         return None if blank else make_breakpoint(self.kind, value)
 
 
-class BreakpointsScreen(Panel[tuple[Breakpoint, ...]]):
+class BreakpointsScreen(ModalDialog[tuple[Breakpoint, ...]]):
     """Gives all breakpoints as they are to be, or None where nothing is to change."""
 
     DEFAULT_CSS = """
@@ -119,4 +119,4 @@ def _lines(breakpoints: Sequence[Breakpoint]) -> Iterator[tuple[Kind, str]]:
 
 
 def _value(set_: Breakpoint) -> str:
-    return "on" if set_.value is None else str(set_).removeprefix(f"{set_.kind}{FORMS[set_.kind].operator}")
+    return "on" if set_.value is None else str(set_).removeprefix(f"{set_.kind}{SYNTAX[set_.kind].operator}")

@@ -7,7 +7,7 @@ from textual.screen import ModalScreen, Screen
 Result = TypeVar("Result")
 
 
-class Answering(Screen[Result]):
+class Dialog(Screen[Result]):
     """A screen that is left with an answer, once: what was pressed behind that finds nothing to answer any more."""
 
     @property
@@ -20,7 +20,7 @@ class Answering(Screen[Result]):
             self.dismiss(result)
 
 
-class Panel(Answering[Result], ModalScreen[Result]):
+class ModalDialog(Dialog[Result], ModalScreen[Result]):
     """A box over the main screen; escape puts it away without effect."""
 
     DEFAULT_CSS = """

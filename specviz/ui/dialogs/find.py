@@ -13,16 +13,16 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from specviz.breakpoints.monitor import Breakpoint
 from specviz.breakpoints.text_search import quoted
-from specviz.breakpoints.watch import Breakpoint
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round
 from specviz.render.numbers import counted
 from specviz.render.screen_text import in_ascii, literal
 from specviz.trace.round_store import Rounds
-from specviz.ui.dialogs.dialog import Panel
+from specviz.ui.dialogs.dialog import ModalDialog
 from specviz.ui.dialogs.find_results import HitList
-from specviz.ui.run.jumps import NOWHERE, Hit, Place, Query, iter_hits, understand
+from specviz.ui.run.jumps import NOWHERE, Hit, Query, RoundRow, iter_hits, parse_query
 from specviz.ui.shared.timers import later
 from specviz.ui.widgets.input_field import Field
 
@@ -34,7 +34,7 @@ TELL_EVERY = 0.2
 """Seconds between two looks at what a long search has found."""
 
 
-class FindScreen(Panel[Place]):
+class FindScreen(ModalDialog[RoundRow]):
     """Gives the place to go to, or None. The list begins at the first hit from place ``at`` on."""
 
     DEFAULT_CSS = """
@@ -52,7 +52,7 @@ class FindScreen(Panel[Place]):
         self,
         rounds: Sequence[Round],
         *,
-        at: Place = NOWHERE,
+        at: RoundRow = NOWHERE,
         end_ids: Collection[int] = (),
         ascii: bool = False,
     ) -> None:
@@ -104,7 +104,7 @@ class FindScreen(Panel[Place]):
 
     def _leave(self) -> None:
         if chosen := self._list.chosen:
-            self.answer(chosen.place)
+            self.answer(chosen.round_row)
 
     def _stop_waiting(self) -> None:
         if self._typing is not None:
@@ -117,7 +117,7 @@ class FindScreen(Panel[Place]):
         self._search_number += 1
         self._moved = False
         try:
-            query = understand(self.query_one(Field).value)
+            query = parse_query(self.query_one(Field).value)
             if self._count <= AT_ONCE or not isinstance(self._rounds, Rounds):
                 self._look_at_once(query)
             else:
@@ -171,8 +171,8 @@ class FindScreen(Panel[Place]):
         more = f"; {left:,} rounds to look through" if left else ""
         self._say(_summary(query, len(found)) + more)
         chosen = self._list.chosen
-        at = chosen.place if chosen and self._moved else self._at
-        first = bisect_left(found, at, key=lambda hit: hit.place)
+        at = chosen.round_row if chosen and self._moved else self._at
+        first = bisect_left(found, at, key=lambda hit: hit.round_row)
         self._list.show(found, first if first < len(found) else 0)
 
     def _say(self, words: str) -> None:

@@ -7,13 +7,13 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from specviz.ui.dialogs.dialog import Panel
+from specviz.ui.dialogs.dialog import ModalDialog
 from specviz.ui.widgets.input_field import Field
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-class GoToScreen(Panel[int]):
+class GoToScreen(ModalDialog[int]):
     """Gives a round from 1 to ``total``, or None."""
 
     DEFAULT_CSS = "GoToScreen > .panel { max-width: 44; }"

@@ -12,11 +12,11 @@ from textual.content import Content
 from textual.widgets import Static
 
 from specviz.render.screen_text import in_ascii
-from specviz.ui.dialogs.dialog import Panel
+from specviz.ui.dialogs.dialog import ModalDialog
 from specviz.ui.shared.keys import GROUPS, KEYS, Key
 
 
-class HelpScreen(Panel[None]):
+class HelpScreen(ModalDialog[None]):
     """Scrolls with the arrows where it does not fit; q and ? put it away too."""
 
     BINDINGS = [("q,question_mark", "close", "close")]  # noqa: RUF012

@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from specviz.render.screen_text import one_for_one
-from specviz.ui.dialogs.dialog import Panel
+from specviz.ui.dialogs.dialog import ModalDialog
 
 
 class PromptArea(TextArea):
@@ -35,7 +35,7 @@ class PromptArea(TextArea):
         self.replace("\n", *self.selection)
 
 
-class PromptScreen(Panel[str]):
+class PromptScreen(ModalDialog[str]):
     """Gives the prompt to run, or None."""
 
     BINDINGS = [("ctrl+s", "run", "run")]  # noqa: RUF012

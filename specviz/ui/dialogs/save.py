@@ -8,10 +8,10 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from specviz.render.screen_text import literal
-from specviz.ui.dialogs.dialog import Panel
+from specviz.ui.dialogs.dialog import ModalDialog
 
 
-class SaveScreen(Panel[Path]):
+class SaveScreen(ModalDialog[Path]):
     """Asks where to, and gives the path written, or None. Nothing is ever overwritten."""
 
     def __init__(self, trace: Path, *, ascii: bool = False) -> None:

@@ -8,13 +8,13 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from specviz.render.screen_text import literal
-from specviz.ui.dialogs.dialog import Panel
+from specviz.ui.dialogs.dialog import ModalDialog
 from specviz.ui.shared.screenshot import Picture
 
 SUFFIXES = (".svg", ".txt")
 
 
-class ExportScreen(Panel[tuple[Path, ...]]):
+class ExportScreen(ModalDialog[tuple[Path, ...]]):
     """Asks where to, and gives the paths written, or None. Nothing is ever overwritten."""
 
     def __init__(self, picture: Picture, round: int, *, ascii: bool = False) -> None:

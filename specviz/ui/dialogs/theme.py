@@ -9,13 +9,13 @@ from textual.widgets.option_list import Option
 from specviz.render.glyphs import Kind, glyphs
 from specviz.theming.loader import Themes
 from specviz.theming.theme_file import ThemeFile
-from specviz.ui.dialogs.dialog import Panel
+from specviz.ui.dialogs.dialog import ModalDialog
 
 SAMPLED: tuple[Kind, ...] = ("accepted", "rejected", "resampled", "bonus")
 """Kinds of tokens whose signs stand beside a name, in the theme's colours."""
 
 
-class ThemeScreen(Panel[str]):
+class ThemeScreen(ModalDialog[str]):
     """The theme under the cursor is on at once. Enter keeps it and gives its name; escape brings the one before back.
 
     It stands at the right edge, and what is behind it keeps its colours.

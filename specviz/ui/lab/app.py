@@ -9,7 +9,7 @@ from textual.screen import Screen
 from specviz.lab.model import LabPoint
 from specviz.ui.lab.screen import LabScreen
 from specviz.ui.shared.keys import app_bindings
-from specviz.ui.terminal_guard import signals_leave
+from specviz.ui.terminal_guard import quit_on_signals
 from specviz.ui.themed_app import Themed
 
 
@@ -31,17 +31,17 @@ class LabApp(Themed):
         return LabScreen(self.point, ascii=self._ascii)
 
     def on_mount(self) -> None:
-        self._signals.enter_context(signals_leave(self.leave))
+        self._signals.enter_context(quit_on_signals(self.quit))
         self.tell_bad_themes()
 
     def on_unmount(self) -> None:
         self._signals.close()
 
-    def leave(self, code: int | None = None) -> None:
+    def quit(self, code: int | None = None) -> None:
         self.exit(return_code=code or 0)
 
     def action_leave(self) -> None:
-        self.leave()
+        self.quit()
 
     def action_interrupt(self) -> None:
-        self.leave(130)
+        self.quit(130)

@@ -12,7 +12,7 @@ from specviz.lab.model import LabPoint, Place
 from specviz.render.screen_text import literal
 from specviz.ui.lab.keys import PAGE_KEYS, bindings
 from specviz.ui.lab.mass_panel import STAGES, MassPanel
-from specviz.ui.run.status_line import Field
+from specviz.ui.run.status_line import StatusField
 from specviz.ui.widgets.bars import KeyBar, StatusLine
 
 
@@ -72,8 +72,8 @@ class LosslessScreen(Screen[None]):
         return STAGES + len(self.rows) - 1
 
     def _update(self) -> None:
-        title = [Field(("why lossless",), 0, "strong"), Field((self._where(),), 1, "quiet")]
-        lost = [Field((self._lost, "that round cannot be read back"), 1, "error")] if self._lost else []
+        title = [StatusField(("why lossless",), 0, "strong"), StatusField((self._where(),), 1, "quiet")]
+        lost = [StatusField((self._lost, "that round cannot be read back"), 1, "error")] if self._lost else []
         self._title.show([*title, *lost])
         drafted = self._position.drafted.id if self._position else None
         self._mass.show(self.rows, self.step, drafted, self.point.rule if self.point and self._position else "exact")

@@ -32,7 +32,7 @@ from specviz.ui.lab.keys import LAB_KEYS, bindings
 from specviz.ui.lab.length_bars import LengthBars
 from specviz.ui.lab.lossless_screen import LosslessScreen
 from specviz.ui.lab.slider import Slider
-from specviz.ui.run.status_line import Field, interval, rate
+from specviz.ui.run.status_line import StatusField, interval, rate
 from specviz.ui.widgets.bars import KeyBar, StatusLine
 
 
@@ -118,9 +118,9 @@ class LabScreen(Screen[None]):
         mark = f"{self._glyphs.times} of {counted(rounds, 'round')}"
         self._lengths.show(f"P(N = i)   K {sign}{chosen.k}   {mark}", chances, shares)
 
-    def _title_fields(self) -> list[Field]:
-        fields = [Field(("formula lab", "lab"), 0, "strong")]
-        return [*fields, Field((origin(self.point), ""), 1, "quiet")]
+    def _title_fields(self) -> list[StatusField]:
+        fields = [StatusField(("formula lab", "lab"), 0, "strong")]
+        return [*fields, StatusField((origin(self.point), ""), 1, "quiet")]
 
     def _value(self, name: Name, chosen: Row) -> str:
         match name:

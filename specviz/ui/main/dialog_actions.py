@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from specviz.breakpoints.watch import Breakpoint
+from specviz.breakpoints.monitor import Breakpoint
 from specviz.lab.model import lab_point
 from specviz.ui.dialogs.breakpoints import BreakpointsScreen
 from specviz.ui.dialogs.find import FindScreen
@@ -54,26 +54,26 @@ class PanelActions(RunActions):
         self.app.push_screen(GoToScreen(self.timeline.total, ascii=self.options.ascii), go)
 
     def action_breakpoints(self) -> None:
-        watch = self.transport.watch
+        monitor = self.playback.monitor
 
         def change(breakpoints: tuple[Breakpoint, ...] | None) -> None:
             if breakpoints is not None:
-                watch.change(breakpoints)
+                monitor.change(breakpoints)
                 self.update()
 
-        self.app.push_screen(BreakpointsScreen(watch.breakpoints, ascii=self.options.ascii), change)
+        self.app.push_screen(BreakpointsScreen(monitor.breakpoints, ascii=self.options.ascii), change)
 
     def action_edit(self) -> None:
         def run(prompt: str | None) -> None:
             if prompt is not None:
                 self.begin(prompt=prompt)
 
-        self.app.push_screen(PromptScreen(self.transport.request.prompt, ascii=self.options.ascii), run)
+        self.app.push_screen(PromptScreen(self.playback.request.prompt, ascii=self.options.ascii), run)
 
     def action_save(self) -> None:
         def done(saved: Path | None) -> None:
             if saved is not None:
-                self.shell.say(f"Saved to {saved}")
+                self.shell.notify_literal(f"Saved to {saved}")
 
         if path := self.shell.trace_path:
             self.app.push_screen(SaveScreen(path, ascii=self.options.ascii), done)

@@ -47,21 +47,21 @@ class PlotColumn(Vertical):
             await self._charts.mount(*self._plots)
             self._draw()
 
-    def update(self, *, flooded: bool = False) -> None:
+    def update(self, *, is_fast: bool = False) -> None:
         """Something changed: draw now, or as soon as it is time again. ``flooded``: this is soon called again, too."""
         if self._timer is not None:
             return
         wait = self._next - time.monotonic()
         if wait <= 0:
-            self._draw(FLOODED if flooded else EVERY)
-        elif not flooded or self._timeline.expected is not None:
+            self._draw(FLOODED if is_fast else EVERY)
+        elif not is_fast or self._timeline.expected_rounds is not None:
             self._timer = later(self, wait, self._draw)
 
     def _draw(self, rest: float = EVERY) -> None:
         self._timer = None
         if not self.is_on_screen:
             return
-        self._next = time.monotonic() + (rest if self._timeline.expected is None else SELDOM)
+        self._next = time.monotonic() + (rest if self._timeline.expected_rounds is None else SELDOM)
         rates = self._timeline.rates
         self._positions.show(rates)
         self._positions.styles.height = 1 + max(1, self._timeline.max_k) + self._positions.gutter.height

@@ -7,7 +7,7 @@ from textual.screen import Screen
 from specviz.core.options import MAX_SEED
 from specviz.ui.dialogs.theme import ThemeScreen
 from specviz.ui.run import jumps
-from specviz.ui.run.playback import Transport
+from specviz.ui.run.playback import Playback
 from specviz.ui.shared.app_options import AppOptions
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class RunActions(Screen[None]):
     """The actions that need nothing but the transport."""
 
-    def __init__(self, transport: Transport, options: AppOptions) -> None:
+    def __init__(self, playback: Playback, options: AppOptions) -> None:
         super().__init__()
-        self.transport = transport
-        self.timeline = transport.timeline
+        self.playback = playback
+        self.timeline = playback.timeline
         self.options = options
         self._worst = jumps.WorstFirst()
 
@@ -31,28 +31,28 @@ class RunActions(Screen[None]):
     def update(self) -> None:
         """Show what changed."""
 
-    def tell_next(self) -> None:
+    def refresh_settings(self) -> None:
         """Show what was changed about the rounds to come."""
         self.update()
 
     def seek(self, index: int, row: int | None = None) -> None:
-        self.transport.seek(index, row)
+        self.playback.seek(index, row)
         self.update()
 
     def begin(self, *, seed: int | None = None, prompt: str | None = None) -> None:
-        self.transport.again(seed=seed, prompt=prompt)
+        self.playback.restart(seed=seed, prompt=prompt)
         self.update()
 
     def action_play(self) -> None:
-        self.transport.toggle()
+        self.playback.toggle()
         self.update()
 
     def action_forward(self) -> None:
-        self.transport.forward()
+        self.playback.next_round()
         self.update()
 
     def action_phase(self, step: int) -> None:
-        self.transport.step_phase(step)
+        self.playback.step_phase(step)
         self.update()
 
     def action_back(self) -> None:
@@ -65,7 +65,7 @@ class RunActions(Screen[None]):
         self.seek(self.timeline.total)
 
     def action_token(self, step: int) -> None:
-        self.transport.move(step)
+        self.playback.move(step)
         self.update()
 
     def action_rejection(self, step: int) -> None:
@@ -78,39 +78,39 @@ class RunActions(Screen[None]):
 
     def _jump(self, place: tuple[int, int] | None, otherwise: str) -> None:
         if place is None:
-            self.shell.say(otherwise)
+            self.shell.notify_literal(otherwise)
         else:
-            self.transport.seek(place[0])
+            self.playback.seek(place[0])
             self.seek(*place)
 
     def action_k(self, steps: int) -> None:
-        self.transport.change_k(steps)
-        self.tell_next()
+        self.playback.change_k(steps)
+        self.refresh_settings()
 
     def action_temperature(self, steps: int) -> None:
-        self.transport.change_temperature(steps)
-        self.tell_next()
+        self.playback.change_temperature(steps)
+        self.refresh_settings()
 
     def action_drafter(self) -> None:
-        self.transport.change_drafter()
-        self.tell_next()
+        self.playback.change_drafter()
+        self.refresh_settings()
 
     def action_again(self) -> None:
         self.begin()
 
     def action_reseed(self) -> None:
-        self.begin(seed=(self.transport.request.seed + 1) % (MAX_SEED + 1))
+        self.begin(seed=(self.playback.request.seed + 1) % (MAX_SEED + 1))
 
     def can_choose(self, number: int) -> bool:
         """Whether a prepared prompt or run stands behind this digit and can be begun."""
-        return number <= len(self.options.prepared) and (self.transport.can_begin or not self.transport.live)
+        return number <= len(self.options.prepared) and (self.playback.can_begin or not self.playback.live)
 
     def action_prompt(self, number: int) -> None:
         options = self.options
-        if self.transport.live:
+        if self.playback.live:
             self.begin(prompt=options.prompts[number - 1][1])
         else:
-            self.transport.open_recording(number - 1, paused=options.paused, at=options.at)
+            self.playback.open_recording(number - 1, paused=options.paused, at=options.at)
             self.update()
 
     def action_theme(self) -> None:
@@ -119,4 +119,4 @@ class RunActions(Screen[None]):
         self.app.push_screen(ThemeScreen(themes, ascii=self.options.ascii))
 
     def action_quit(self) -> None:
-        self.shell.leave()
+        self.shell.quit()

@@ -18,9 +18,9 @@ from specviz.ui.main.plot_column import PlotColumn
 from specviz.ui.main.round_panel import RoundPanel
 from specviz.ui.main.round_strip import RoundStrip
 from specviz.ui.main.text_panel import TextPanel
-from specviz.ui.run.playback import Transport
+from specviz.ui.run.playback import Playback
 from specviz.ui.run.status_line import pair_names, rate_fields, run_fields
-from specviz.ui.run.status_model import hints, run_view, works
+from specviz.ui.run.status_model import hints, is_enabled, run_status
 from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.shared.keys import KEYS, main_bindings
 from specviz.ui.shared.timers import later
@@ -43,8 +43,8 @@ class MainScreen(PanelActions):
     BINDINGS: ClassVar[list[BindingType]] = main_bindings()
     AUTO_FOCUS = ""
 
-    def __init__(self, transport: Transport, options: AppOptions) -> None:
-        super().__init__(transport, options)
+    def __init__(self, playback: Playback, options: AppOptions) -> None:
+        super().__init__(playback, options)
         ascii = options.ascii
         self.status_run = StatusLine(id="status-run", ascii=ascii)
         self.status_rates = StatusLine(id="status-rates", ascii=ascii)
@@ -60,7 +60,7 @@ class MainScreen(PanelActions):
         self.key_bar = KeyBar(id="keys", ascii=ascii)
         self._run_id = 0
         self._finished = False
-        self._told: set[str] = set()
+        self._shown_notices: set[str] = set()
         self._failed: Failed | None = None
         self._held_back: tuple[Round, Round] | None = None
         self.view = WIDE_VIEWS[0]
@@ -99,11 +99,11 @@ class MainScreen(PanelActions):
     def update(self) -> None:
         """Bring the screen up to the timeline; what did not change is not painted again."""
         timeline = self.timeline
-        if timeline.expected is not None:
-            self.shell.inbox.hold()
-            self.call_after_refresh(self.shell.inbox.painted)
+        if timeline.expected_rounds is not None:
+            self.shell.queue.begin_paint()
+            self.call_after_refresh(self.shell.queue.end_paint)
         self.take_run()
-        max_k = max(timeline.max_k, self.transport.settings.k)
+        max_k = max(timeline.max_k, self.playback.settings.k)
         self.text.show(timeline.shown, timeline.row, reveal=timeline.reveal)
         self.round.show(
             timeline.round,
@@ -114,15 +114,15 @@ class MainScreen(PanelActions):
         )
         self.round.styles.height = max_k + ROUND_LINES + self.round.gutter.height
         self.strip.show(timeline.counts, timeline.shown, max_k + 1, whole=timeline.reveal is None)
-        self.plots.update(flooded=self.transport.flooding)
+        self.plots.update(is_fast=self.playback.is_fast)
         self._inspect()
         self._update_lines()
-        self._tell()
+        self._show_notices()
         self._keep_playing()
 
-    def tell_next(self) -> None:
+    def refresh_settings(self) -> None:
         """While rounds pour in, only the lines: the next picture comes soon enough, and a key need not wait for it."""
-        if self.transport.flooding:
+        if self.playback.is_fast:
             self._update_lines()
         else:
             self.update()
@@ -150,18 +150,18 @@ class MainScreen(PanelActions):
     def take_run(self) -> None:
         """Begin a new text where a new run began, and end it where it did."""
         timeline = self.timeline
-        if timeline.telling is None:
+        if timeline.transcript is None:
             return
-        if self._run_id != self.transport.run_id:
-            self._run_id = self.transport.run_id
+        if self._run_id != self.playback.run_id:
+            self._run_id = self.playback.run_id
             self._finished = False
-            self.text.start(timeline.telling)
+            self.text.start(timeline.transcript)
         if timeline.end is not None and not self._finished:
             self._finished = True
             self.text.finish(timeline.end)
 
     def _update_lines(self) -> None:
-        view = run_view(self.transport, self.options)
+        view = run_status(self.playback, self.options)
         loaded = self.timeline.header is not None
         self.set_class(not loaded, "-loading")
         self.status_run.show(run_fields(view))
@@ -170,25 +170,25 @@ class MainScreen(PanelActions):
             title = pair_names(view.draft, view.target)[0]
             self.loading_panel.show(title, self.timeline.progress, live=view.live)
         self.prompt_name.show(self._prompt_name())
-        shown = hints(self.transport)
-        self.key_bar.show([(hint, tuple(map(self.works, hint.actions))) for hint in shown])
+        shown = hints(self.playback)
+        self.key_bar.show([(hint, tuple(map(self.is_enabled, hint.actions))) for hint in shown])
 
     def _prompt_name(self) -> str:
-        request, prompts, recordings = self.transport.request, self.options.prompts, self.options.recordings
+        request, prompts, recordings = self.playback.request, self.options.prompts, self.options.recordings
         if recordings:
             return f"run {request.recording + 1}/{len(recordings)}: {literal(recordings[request.recording].name)}"
         for number, (name, text) in enumerate(prompts, start=1):
             if text == request.prompt:
                 return f"prompt {number}/{len(prompts)}: {literal(name)}"
-        return "prompt of your own" if self.transport.live else ""
+        return "prompt of your own" if self.playback.live else ""
 
-    def _tell(self) -> None:
+    def _show_notices(self) -> None:
         """Notices once each; what is permanent stays in the banner; a failure opens its panel."""
         notes = self.timeline.header.notes if self.timeline.header else ()
         said = [notice.message for notice in self.timeline.notices if not notice.permanent]
         for message in (*said, *notes, self.timeline.rounds.trouble):
-            if message is not None and message not in self._told:
-                self._told.add(message)
+            if message is not None and message not in self._shown_notices:
+                self._shown_notices.add(message)
                 self.notify(literal(message), markup=False)
         self.banner.show(self.timeline.permanent)
         failed = self.timeline.failed
@@ -200,26 +200,26 @@ class MainScreen(PanelActions):
                 self.failure.show(failed.message, self.options.log_tail(LOG_LINES), rounds=self.timeline.total)
 
     def _keep_playing(self) -> None:
-        if self.transport.mode != "playing":
+        if self.playback.mode != "playing":
             if self._player is not None:
                 self._player.cancel()
                 self._player = None
         elif self._player is None:
-            self._player = later(self, max(SOONEST, self.transport.pace), self._play_on)
+            self._player = later(self, max(SOONEST, self.playback.pace), self._play_on)
 
     def _play_on(self) -> None:
         self._player = None
-        self.transport.play_on()
+        self.playback.play_on()
         self.update()
 
     def on_resize(self, event: events.Resize) -> None:
         small = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
         self.set_class(small, "-too-small")
-        self.plots.update(flooded=self.transport.flooding)
+        self.plots.update(is_fast=self.playback.is_fast)
 
     # -- keys
 
-    def works(self, action: str) -> bool:
+    def is_enabled(self, action: str) -> bool:
         match action:
             case "close":
                 return self.failure.is_open or self.has_class("-inspecting")
@@ -229,11 +229,11 @@ class MainScreen(PanelActions):
                 return self.can_choose(1)
         if action.startswith("prompt("):
             return self.can_choose(int(action[7:-1]))
-        return works(action, self.transport)
+        return is_enabled(action, self.playback)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         named = f"{action}({parameters[0]})" if parameters else action
-        if named in ACTIONS and not self.works(named):
+        if named in ACTIONS and not self.is_enabled(named):
             return None
         return True
 
@@ -251,11 +251,11 @@ class MainScreen(PanelActions):
         self._change_pace(-1)
 
     def _change_pace(self, steps: int) -> None:
-        self.transport.change_pace(steps)
+        self.playback.change_pace(steps)
         if self._player is not None:
             self._player.cancel()
             self._player = None
-        self.tell_next()
+        self.refresh_settings()
 
     def action_inspect(self, *, keep: bool = False) -> None:
         """Open the inspector; give it all the room if it needs more; put it away. ``keep``: only open it."""
@@ -295,12 +295,12 @@ class MainScreen(PanelActions):
 
     @on(TextPanel.TokenClicked)
     def _token_clicked(self, message: TextPanel.TokenClicked) -> None:
-        self.transport.seek(message.round, message.row)
+        self.playback.seek(message.round, message.row)
         self.action_inspect(keep=True)
 
     @on(RoundPanel.RowClicked)
     def _row_clicked(self, message: RoundPanel.RowClicked) -> None:
-        self.transport.seek(self.timeline.shown, message.row)
+        self.playback.seek(self.timeline.shown, message.row)
         self.action_inspect(keep=True)
 
     @on(RoundStrip.JumpTo)

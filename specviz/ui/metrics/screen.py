@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from specviz.render.screen_text import literal
-from specviz.ui.dialogs.dialog import Answering
+from specviz.ui.dialogs.dialog import Dialog
 from specviz.ui.metrics.acceptance import acceptance
 from specviz.ui.metrics.blocks import Layout
 from specviz.ui.metrics.draft_list import Order
@@ -19,7 +19,7 @@ from specviz.ui.metrics.scope import Scope, scope_of
 from specviz.ui.metrics.speed import speed
 from specviz.ui.metrics.tokens_per_round import tokens_per_round
 from specviz.ui.metrics.tokens_tab import TokensTab
-from specviz.ui.run.status_line import Field, temperatures
+from specviz.ui.run.status_line import StatusField, temperatures
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.keys import Hint
 from specviz.ui.shared.timers import later
@@ -59,7 +59,7 @@ ORDER = Way(("order_next",), "order", ("s",))
 GO = Way(("go",), "go to its round", ("enter",))
 
 
-class MetricsScreen(Answering[tuple[int, int]]):
+class MetricsScreen(Dialog[tuple[int, int]]):
     """Shows a timeline and follows it; gives the (round, row) to go to, or None.
 
     A round shown up to one of its phases does not count yet. Only the tab in view is computed, and only where it is
@@ -122,23 +122,30 @@ class MetricsScreen(Answering[tuple[int, int]]):
     def _update(self) -> None:
         """Bring the tab in view up to the timeline, where it lags behind."""
         timeline = self._timeline
-        now = self._tab, timeline.stats, timeline.settled, timeline.total, timeline.over, timeline.stats.calibration
+        now = (
+            self._tab,
+            timeline.stats,
+            timeline.last_complete,
+            timeline.total,
+            timeline.over,
+            timeline.stats.calibration,
+        )
         if now == self._shown:
             return
         self._shown = now
-        scope = scope_of(timeline.stats, timeline.drafts, timeline.settled)
+        scope = scope_of(timeline.stats, timeline.drafts, timeline.last_complete)
         self._title.show(self._title_fields(scope))
         if self._tab == TOKENS:
             self._tokens.show(scope)
         else:
             self._page.show(PAGES[self._tab](scope))
 
-    def _title_fields(self, scope: Scope) -> list[Field]:
+    def _title_fields(self, scope: Scope) -> list[StatusField]:
         title = scope.tokens_title if self._tab == 1 else scope.title
-        fields = [Field(("Metrics",), 1, "accent"), Field((title,), 0, "strong")]
+        fields = [StatusField(("Metrics",), 1, "accent"), StatusField((title,), 0, "strong")]
         if settings := scope.settings:
             words = f"K {settings.k}  T {temperatures(settings)}  rule {literal(settings.rule)}"
-            fields.append(Field((words, ""), 2, "quiet", right=True))
+            fields.append(StatusField((words, ""), 2, "quiet", right=True))
         return fields
 
     # -- keys

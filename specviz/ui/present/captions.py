@@ -10,7 +10,7 @@ from specviz.render.numbers import counted, fixed, prob, told_apart
 from specviz.render.phases import Reveal, focus
 from specviz.render.screen_text import literal
 from specviz.stats.rates import LiveRates
-from specviz.ui.run.status_line import GAP, Field, Tone
+from specviz.ui.run.status_line import GAP, StatusField, Tone
 from specviz.ui.shared.keys import Key
 
 PHASE_PACE = 0.5
@@ -129,20 +129,20 @@ def at_the_end(end: End, glyphs: Glyphs = UNICODE) -> Caption:
     return Caption("End", ending(end, glyphs))
 
 
-def caption_fields(told: Caption, *, tone: Tone = "strong", ascii: bool = False) -> list[Field]:
-    fields = [Field((told.said, *told.said_short), 0, tone)]
+def caption_fields(told: Caption, *, tone: Tone = "strong", ascii: bool = False) -> list[StatusField]:
+    fields = [StatusField((told.said, *told.said_short), 0, tone)]
     if told.by:
         said = told.by, *told.by_short
         forms = said if told.by_short else _cut(told.by, ascii)
-        fields.append(Field((*forms, ""), 1, "quiet"))
+        fields.append(StatusField((*forms, ""), 1, "quiet"))
     return fields
 
 
-def title_fields(title: str, where: str, *, ascii: bool = False) -> list[Field]:
+def title_fields(title: str, where: str, *, ascii: bool = False) -> list[StatusField]:
     """The speaker's own line, and the round at its other end."""
     return [
-        Field(_cut(literal(title), ascii), 1, "accent"),
-        Field((where,), 0, "quiet", right=True),
+        StatusField(_cut(literal(title), ascii), 1, "accent"),
+        StatusField((where,), 0, "quiet", right=True),
     ]
 
 
@@ -152,7 +152,7 @@ def _cut(text: str, ascii: bool) -> tuple[str, ...]:
     return text, *(clip(text, cells, ascii=ascii, count=False) for cells in shorter)
 
 
-def figure_fields(rates: LiveRates, cells: int, glyphs: Glyphs = UNICODE) -> list[Field]:
+def figure_fields(rates: LiveRates, cells: int, glyphs: Glyphs = UNICODE) -> list[StatusField]:
     """The numbers a room can take in, on a line of ``cells`` and always in the same of them; a speedup only where the
     models were timed, and where there is no room for both not the formula."""
     none = glyphs.none
@@ -171,5 +171,5 @@ def figure_fields(rates: LiveRates, cells: int, glyphs: Glyphs = UNICODE) -> lis
     return [
         field
         for name, value in figures
-        for field in (Field((name,), 0, "quiet"), Field((f"{value}{gap}",), 0, "strong"))
+        for field in (StatusField((name,), 0, "quiet"), StatusField((f"{value}{gap}",), 0, "strong"))
     ]

@@ -16,7 +16,7 @@ from specviz.ui.dialogs.help import HelpScreen
 from specviz.ui.main.run_actions import RunActions
 from specviz.ui.present.captions import GROUPS, KEYS, PHASE_PACE
 from specviz.ui.present.stage import Stage
-from specviz.ui.run.playback import Transport, next_pace
+from specviz.ui.run.playback import Playback, next_pace
 from specviz.ui.run.status_line import pace
 from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.shared.timers import later
@@ -60,8 +60,8 @@ class PresentScreen(RunActions):
     }
     """
 
-    def __init__(self, transport: Transport, options: AppOptions, *, opened_by_key: bool) -> None:
-        super().__init__(transport, options)
+    def __init__(self, playback: Playback, options: AppOptions, *, opened_by_key: bool) -> None:
+        super().__init__(playback, options)
         self._opened_by_key = opened_by_key
         self._stage = Stage(self.timeline, ascii=options.ascii)
         self.playing = not (opened_by_key or options.paused)
@@ -79,8 +79,8 @@ class PresentScreen(RunActions):
         yield TooSmall(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
 
     def on_mount(self) -> None:
-        if self.transport.mode != "paused":
-            self.transport.pause()
+        if self.playback.mode != "paused":
+            self.playback.pause()
         self._place = self._now()
         self.update()
         self.call_after_refresh(self.shell.start)
@@ -105,7 +105,7 @@ class PresentScreen(RunActions):
         self._keep_playing()
 
     def _now(self) -> Place:
-        return self.transport.run_id, self.timeline.shown, self.timeline.phase[0]
+        return self.playback.run_id, self.timeline.shown, self.timeline.phase[0]
 
     def _follows(self, now: Place) -> bool:
         run_id, shown, phase = self._place
@@ -115,7 +115,7 @@ class PresentScreen(RunActions):
         if not self._stage.is_attached:  # the app is being left
             return
         where = pace(self.pace) if self._pace_said else None
-        self._stage.show(self.transport, self.options, self.progress, where)
+        self._stage.show(self.playback, self.options, self.progress, where)
 
     def on_resize(self, event: events.Resize) -> None:
         small = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
@@ -152,23 +152,23 @@ class PresentScreen(RunActions):
     def _keep_playing(self) -> None:
         """See to it that the next phase comes; while a round is being sampled, its coming brings us here again."""
         timeline = self.timeline
-        if self.playing and self._next is None and timeline.ready and not self.transport.unfolding:
+        if self.playing and self._next is None and timeline.ready and not self.playback.unfolding:
             self._next = later(self, max(SOONEST, self.pace, HOLD if self._ended else 0.0), self._play_on)
 
     @property
     def _ended(self) -> bool:
-        return self.timeline.over and not self.transport.can_step_phase(1)
+        return self.timeline.over and not self.playback.can_step_phase(1)
 
     def _play_on(self) -> None:
         self._next = None
-        transport, timeline = self.transport, self.timeline
+        playback, timeline = self.playback, self.timeline
         if not self._ended:
-            readable = transport.step_phase(1)
+            readable = playback.step_phase(1)
             come = self._now() != self._place
-            if not readable or (come and timeline.reveal is None and transport.watch.hit(timeline.shown)):
+            if not readable or (come and timeline.reveal is None and playback.monitor.hit(timeline.shown)):
                 self.playing = False
-        elif transport.loop and timeline.total:
-            transport.seek(0)
+        elif playback.loop and timeline.total:
+            playback.seek(0)
         else:
             self.playing = False
         self.update()
@@ -193,7 +193,7 @@ class PresentScreen(RunActions):
     def _reading(self) -> bool:
         """Whether a recorded run goes on behind what is shown, and is only being read."""
         timeline = self.timeline
-        return not self.transport.live and not timeline.over and timeline.at_end and timeline.reveal is None
+        return not self.playback.live and not timeline.over and timeline.at_end and timeline.reveal is None
 
     def _act(self, action: Callable[[], None]) -> None:
         """Do it and show it, or as soon as there is a round to do it with."""
@@ -205,8 +205,8 @@ class PresentScreen(RunActions):
 
     def _step(self, step: int) -> None:
         self._halt()
-        if self.transport.can_step_phase(step):
-            self.transport.step_phase(step)
+        if self.playback.can_step_phase(step):
+            self.playback.step_phase(step)
 
     def action_play(self) -> None:
         if self.playing:
@@ -220,7 +220,7 @@ class PresentScreen(RunActions):
 
     def _forward(self) -> None:
         self._halt()
-        self.transport.forward()
+        self.playback.next_round()
 
     def action_back(self) -> None:
         self._act(lambda: self._seek(self.timeline.shown - 1))
@@ -230,7 +230,7 @@ class PresentScreen(RunActions):
 
     def _seek(self, index: int) -> None:
         self._halt()
-        self.transport.seek(index)
+        self.playback.seek(index)
 
     def action_slower(self) -> None:
         self._change_pace(1)
@@ -248,10 +248,10 @@ class PresentScreen(RunActions):
         """From its prompt on; what plays goes on playing."""
         self._unwait()
         self._keys.clear()
-        if self.transport.live:
-            self.transport.again(prompt=self.options.prompts[number - 1][1], paused=True)
+        if self.playback.live:
+            self.playback.restart(prompt=self.options.prompts[number - 1][1], paused=True)
         else:
-            self.transport.open_recording(number - 1, paused=True)
+            self.playback.open_recording(number - 1, paused=True)
         self.update()
 
     def action_export(self) -> None:
@@ -272,4 +272,4 @@ class PresentScreen(RunActions):
         if self._opened_by_key:
             self.action_present()
         else:
-            self.shell.leave()
+            self.shell.quit()

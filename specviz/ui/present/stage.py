@@ -9,9 +9,9 @@ from specviz.ui.present.captions import Caption, at_the_end, caption, caption_fi
 from specviz.ui.present.chip_row import ChipRow
 from specviz.ui.present.chips import Moment
 from specviz.ui.present.plain_text import CalmText
-from specviz.ui.run.playback import Transport
+from specviz.ui.run.playback import Playback
 from specviz.ui.run.status_line import Tone, loading
-from specviz.ui.run.status_model import run_view
+from specviz.ui.run.status_model import run_status
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.widgets.bars import Banner, StatusLine
@@ -57,12 +57,12 @@ class Stage(Vertical):
         yield self._figures
         yield self._banner
 
-    def show(self, transport: Transport, options: AppOptions, progress: float, where: str | None = None) -> None:
+    def show(self, playback: Playback, options: AppOptions, progress: float, where: str | None = None) -> None:
         """Bring everything up to the timeline. ``where`` stands in for the number of the round."""
         timeline = self._timeline
-        self._take_run(transport.run_id)
-        self._reserve(max(timeline.max_k, transport.settings.k) + 1)
-        view = run_view(transport, options)
+        self._take_run(playback.run_id)
+        self._reserve(max(timeline.max_k, playback.settings.k) + 1)
+        view = run_status(playback, options)
         self._before = pair(view.draft, view.target, "" if timeline.ready else loading(timeline.progress))
         number = f"round {timeline.shown}" if timeline.shown else ""
         if timeline.timing:
@@ -86,11 +86,11 @@ class Stage(Vertical):
     def _take_run(self, run_id: int) -> None:
         timeline = self._timeline
         told_run, finished = self._told
-        if timeline.telling is None:
+        if timeline.transcript is None:
             return
         if told_run != run_id:
             finished = False
-            self._text.start(timeline.telling)
+            self._text.start(timeline.transcript)
         if timeline.end is not None and not finished:
             self._text.finish()
         self._told = run_id, timeline.end is not None

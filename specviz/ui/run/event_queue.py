@@ -11,17 +11,17 @@ from specviz.core.events import End, Event, Failed, Header, Notice
 from specviz.trace.round_store import RoundLines
 from specviz.ui.shared.app_options import Recording
 
-FULL = 256
+MAX_QUEUED = 256
 """Events a source may be ahead of the screen; beyond that it waits, so that a pause is a pause."""
-BREATH = 0.005
-HELD = 0.05
-LENT = 0.015
+POLL_S = 0.005
+MAX_PAINT_WAIT_S = 0.05
+FRAME_WAIT_S = 0.015
 """Most seconds the worker waits between two rounds while the screen is painted: too short to cool a processor down."""
-FIRST_PAINT = 0.5
+FIRST_PAINT_WAIT_S = 0.5
 """Most seconds the worker waits for the screen of a new run."""
 
 
-class Inbox:
+class EventQueue:
     """Receives what the session delivers.
 
     ``deliver`` runs on the worker thread: it records the event, queues it and calls ``wake``, which must be cheap,
@@ -38,24 +38,24 @@ class Inbox:
         self._latest: Recording | None = None
         self._closed = False
         self.path: Path | None = None
-        self._painted = threading.Event()
-        self._free = threading.Event()
-        self._free.set()
+        self._first_paint_done = threading.Event()
+        self._paint_done = threading.Event()
+        self._paint_done.set()
         self.paint_at: float | None = None
         """From when on the screen is painted behind the next event; None: it does not paint by rounds."""
 
-    def painted(self) -> None:
+    def end_paint(self) -> None:
         """The screen shows what was drained so far."""
-        self._painted.set()
-        self._free.set()
+        self._first_paint_done.set()
+        self._paint_done.set()
 
-    def hold(self) -> None:
+    def begin_paint(self) -> None:
         """The screen is about to paint and should have the interpreter for itself, for ``HELD`` seconds at most."""
-        self._free.clear()
+        self._paint_done.clear()
 
     def deliver(self, run_id: int, event: Event) -> None:
         if isinstance(event, Header):
-            self._painted.clear()
+            self._first_paint_done.clear()
         with self._lock:
             if self._closed:
                 return
@@ -64,14 +64,14 @@ class Inbox:
             self._queue.extend(come)
         due = self.paint_at is not None and time.monotonic() >= self.paint_at
         if due:  # between two rounds there is nothing that painting could hold up
-            self._free.clear()
+            self._paint_done.clear()
         if due or len(self._queue) <= len(come):  # else the screen has been woken and is still to look
             self._wake()
         if isinstance(event, Header):  # behind it models are timed: not while the screen of the run is being laid out
-            self._painted.wait(FIRST_PAINT)
-        self._free.wait(LENT if due else HELD)
-        while len(self._queue) >= FULL and not self._closed:
-            time.sleep(BREATH)
+            self._first_paint_done.wait(FIRST_PAINT_WAIT_S)
+        self._paint_done.wait(FRAME_WAIT_S if due else MAX_PAINT_WAIT_S)
+        while len(self._queue) >= MAX_QUEUED and not self._closed:
+            time.sleep(POLL_S)
 
     def drain(self, limit: int) -> Iterator[tuple[int, Event]]:
         """At most ``limit`` events in the order they came."""
@@ -86,7 +86,7 @@ class Inbox:
 
     def close(self) -> None:
         """Take nothing more and finish the recording."""
-        self.painted()
+        self.end_paint()
         with self._lock:
             self._closed = True
             try:

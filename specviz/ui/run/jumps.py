@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from specviz.breakpoints.conditions import rows_of
-from specviz.breakpoints.watch import Breakpoint, condition, names_condition, parse_breakpoint
+from specviz.breakpoints.monitor import Breakpoint, condition, names_condition, parse_breakpoint
 from specviz.core.events import Drafted, Round
 from specviz.core.safe_text import visible
 from specviz.render.explanations import default_row, drawn, greedy
 from specviz.render.numbers import short, told_apart
 from specviz.stats.draft_queries import Drafts, rejected_beside, worst_tested
 
-Place = tuple[int, int]
-NOWHERE: Place = (0, 0)
+RoundRow = tuple[int, int]
+NOWHERE: RoundRow = (0, 0)
 """Before the first round."""
 
 
@@ -36,16 +36,16 @@ class Hit:
     p: float
 
     @property
-    def place(self) -> Place:
+    def round_row(self) -> RoundRow:
         return self.round, self.row
 
 
-def next_rejection(drafts: Drafts, shown: int, row: int, step: int) -> Place | None:
+def next_rejection(drafts: Drafts, shown: int, row: int, step: int) -> RoundRow | None:
     """The first rejected token behind a place (``step`` 1) or before it (-1); None: there is none."""
     return rejected_beside(drafts, (shown, row), step)
 
 
-def worst_overlap(drafts: Drafts, shown: int, row: int) -> Place | None:
+def worst_overlap(drafts: Drafts, shown: int, row: int) -> RoundRow | None:
     """The tested position with the least overlap behind this one in the order of overlap, earlier ones first among
     equals; behind the last, and where (shown, row) is no tested position, the worst of all. None: none was tested."""
     return worst_tested(drafts, (shown, row))
@@ -55,9 +55,9 @@ class WorstFirst:
     """A walk from the worst overlap to better ones, begun anew once the cursor has been elsewhere."""
 
     def __init__(self) -> None:
-        self._at: Place | None = None
+        self._at: RoundRow | None = None
 
-    def next(self, drafts: Drafts, shown: int, row: int) -> Place | None:
+    def next(self, drafts: Drafts, shown: int, row: int) -> RoundRow | None:
         """Where to go from here; None: nothing was tested."""
         self._at = worst_overlap(drafts, *((shown, row) if self._at == (shown, row) else NOWHERE))
         return self._at
@@ -67,7 +67,7 @@ Query = Breakpoint | str
 """A condition, or text that a token holds; empty: rejections."""
 
 
-def understand(query: str) -> Query:
+def parse_query(query: str) -> Query:
     """What a person asks for. Raises ValueError, in a sentence, for a condition that is wrong or unfinished."""
     return parse_breakpoint(query) if names_condition(query) else query
 
@@ -83,10 +83,10 @@ def iter_hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = 
     if isinstance(query, Breakpoint):
         sought = condition(query, end_ids)
         for index, round in numbered:
-            for sight in sorted(sought.look(round), key=lambda sight: sight.row or 0):
-                row = default_row(round) if sight.row is None else sight.row
+            for match in sorted(sought.check(round), key=lambda match: match.row or 0):
+                row = default_row(round) if match.row is None else match.row
                 if row < round.n_rows:
-                    yield _hit(index, round, row, sight.words)
+                    yield _hit(index, round, row, match.words)
     elif query:
         holds = _holding(query)
         for index, round in numbered:

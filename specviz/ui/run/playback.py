@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Literal
 
-from specviz.breakpoints.watch import Watch
+from specviz.breakpoints.monitor import BreakpointMonitor
 from specviz.core.events import Event, Failed, Round, Settings
 from specviz.core.options import MAX_K, RunRequest
 from specviz.session.worker import Session
-from specviz.ui.run.timeline import MAX_TEMPERATURE, Timeline, warmer
+from specviz.ui.run.timeline import MAX_KEY_TEMPERATURE, Timeline, with_temperature_step
 from specviz.ui.shared.app_options import AUTO_PACE
 
 Mode = Literal["paused", "running", "playing"]
@@ -24,10 +24,10 @@ def next_pace(pace: float, steps: int) -> float:
     return next((each for each in reversed(PACES) if each < pace), pace)
 
 
-class Transport:
+class Playback:
     """Drives one session and one timeline. Recorded rounds are shown again, never sampled again.
 
-    ``watch`` knows which rounds hit a breakpoint; the session has stopped sampling by then, playing stops here.
+    ``monitor`` knows which rounds hit a breakpoint; the session has stopped sampling by then, playing stops here.
     ``loop``: what is played starts anew at its end.
     """
 
@@ -39,12 +39,12 @@ class Transport:
         *,
         live: bool,
         pace: float | None = None,
-        watch: Watch | None = None,
+        monitor: BreakpointMonitor | None = None,
         loop: bool = False,
     ) -> None:
         self.session = session
         self.timeline = timeline
-        self.watch = watch or Watch()
+        self.monitor = monitor or BreakpointMonitor()
         self.live = live
         self.loop = loop
         self.mode: Mode = "paused"
@@ -52,8 +52,8 @@ class Transport:
         self.settings: Settings = request.settings
         self.run_id = 0
         self._broken = False
-        self._unfolding = False
-        self._asked_at = (0, 0)
+        self._stepping_phases = False
+        self._requested_at = (0, 0)
         """The run and its number of rounds when a round to unfold was last asked for."""
         self._open_on: int | None = None
         self._pace = AUTO_PACE if pace is None else pace
@@ -70,7 +70,7 @@ class Transport:
         self.request = request
         self.settings = request.settings
         self._open_on = at
-        self._unfolding = False
+        self._stepping_phases = False
         if self.live:
             self.mode = "paused" if paused else "running"
         else:
@@ -99,14 +99,14 @@ class Transport:
             self.timeline.show(self.timeline.total)
 
     def _take_round(self, round: Round) -> None:
-        if self._unfolding and self.timeline.shown == round.index:
+        if self._stepping_phases and self.timeline.shown == round.index:
             self.timeline.show_phase(round.index, 0)
-        if self.mode == "running" and (self.watch.hit(round.index) or not self.session.running):
+        if self.mode == "running" and (self.monitor.hit(round.index) or not self.session.running):
             self.pause()
 
     @property
     def can_toggle(self) -> bool:
-        there_is_more = not self.timeline.at_end or self.timeline.expected is not None
+        there_is_more = not self.timeline.at_end or self.timeline.expected_rounds is not None
         unfolded = self.timeline.reveal is None
         return there_is_more or self.mode != "paused" or self.can_sample or not unfolded
 
@@ -120,9 +120,9 @@ class Transport:
         return self.live and not self._broken
 
     @property
-    def flooding(self) -> bool:
+    def is_fast(self) -> bool:
         """Whether rounds may come faster than the eye follows."""
-        return (self.mode == "running" and self._pace < 0.1) or self.timeline.expected is not None
+        return (self.mode == "running" and self._pace < 0.1) or self.timeline.expected_rounds is not None
 
     @property
     def can_step(self) -> bool:
@@ -130,12 +130,12 @@ class Transport:
 
     def toggle(self) -> None:
         self._open_on = None
-        self._unfolding = False
+        self._stepping_phases = False
         if self.timeline.reveal is not None:
             self.timeline.show(self.timeline.shown)
         if self.mode != "paused":
             self.pause()
-        elif not self.timeline.at_end or self.timeline.expected is not None:
+        elif not self.timeline.at_end or self.timeline.expected_rounds is not None:
             self.mode = "playing"
         elif self.can_sample:
             self.mode = "running"
@@ -152,9 +152,9 @@ class Transport:
         if self.mode != "paused":
             self.pause()
 
-    def forward(self) -> None:
+    def next_round(self) -> None:
         """One round on: the next recorded one, or at the newest exactly one more sample."""
-        self._unfolding = False
+        self._stepping_phases = False
         self._hold()
         if not self.timeline.at_end:
             self.timeline.show(self.timeline.shown + 1)
@@ -166,7 +166,7 @@ class Transport:
 
     def seek(self, index: int, row: int | None = None) -> None:
         """Show a recorded round; what runs is paused first."""
-        self._unfolding = False
+        self._stepping_phases = False
         self._hold()
         self.timeline.show(index, row)
 
@@ -177,7 +177,7 @@ class Transport:
         cannot be read back.
         """
         timeline = self.timeline
-        self._unfolding = step > 0
+        self._stepping_phases = step > 0
         sampling = self.mode == "running" and timeline.at_end and not timeline.timing
         self._hold()
         if sampling:
@@ -189,15 +189,15 @@ class Transport:
             return timeline.show(timeline.shown - 1)
         if not timeline.at_end:
             return timeline.show_phase(timeline.shown + 1, 0)
-        if self.can_sample and self._asked_at != (self.run_id, timeline.total):
-            self._asked_at = self.run_id, timeline.total
+        if self.can_sample and self._requested_at != (self.run_id, timeline.total):
+            self._requested_at = self.run_id, timeline.total
             self.session.step()
         return True
 
     @property
     def unfolding(self) -> bool:
         """Whether a round to unfold was asked for and is still to come."""
-        return self.can_sample and self._asked_at == (self.run_id, self.timeline.total)
+        return self.can_sample and self._requested_at == (self.run_id, self.timeline.total)
 
     def can_step_phase(self, step: int) -> bool:
         at, count = self.timeline.phase
@@ -215,10 +215,10 @@ class Transport:
         if self._starts_anew():
             self.timeline.show(0)
             return True
-        next_hit = self.watch.next_hit(shown) or total
+        next_hit = self.monitor.next_hit(shown) or total
         if shown < total:
             come = self.timeline.show(min(next_hit, total) if self._pace == 0 else shown + 1)
-            if not come or self.watch.hit(self.timeline.shown):
+            if not come or self.monitor.hit(self.timeline.shown):
                 self.mode = "paused"
                 return False
         if not self.timeline.at_end:
@@ -234,7 +234,7 @@ class Transport:
         """Whether the end is reached of what is played over and over; at full speed it would only flicker."""
         return self.loop and self.timeline.over and self.timeline.at_end and self.timeline.total > 0 and self._pace > 0
 
-    def again(self, *, seed: int | None = None, prompt: str | None = None, paused: bool = False) -> None:
+    def restart(self, *, seed: int | None = None, prompt: str | None = None, paused: bool = False) -> None:
         """The same request with the settings as they are now, from the start."""
         self.begin(
             replace(
@@ -259,12 +259,12 @@ class Transport:
 
     def can_change_temperature(self, steps: int) -> bool:
         return self.live and (
-            self.settings.temperature > 0 if steps < 0 else self.settings.temperature < MAX_TEMPERATURE
+            self.settings.temperature > 0 if steps < 0 else self.settings.temperature < MAX_KEY_TEMPERATURE
         )
 
     def change_temperature(self, steps: int) -> None:
         if self.can_change_temperature(steps):
-            self._change(warmer(self.settings, steps))
+            self._change(with_temperature_step(self.settings, steps))
 
     @property
     def drafters(self) -> tuple[str, ...]:

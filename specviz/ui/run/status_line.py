@@ -31,7 +31,7 @@ DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class StatusField:
     """A piece of a status line: its forms from longest to shortest, and its rank (low: the first to get room)."""
 
     forms: tuple[str, ...]
@@ -75,43 +75,45 @@ def short_error(value: float | None) -> str:
     return f"±{text[1:] if text.startswith('0') else text}"
 
 
-def warnings(rates: LiveRates) -> list[Field]:
+def warnings(rates: LiveRates) -> list[StatusField]:
     """What must not be missed: a run slower than without drafting, and numbers that contradict the rule."""
     fields = []
     if rates.contradicts:
         z = "" if rates.agreement_z is None else f"|z| {abs(rates.agreement_z):.1f} > 4, "
-        fields.append(Field((f"BUG: {z}acceptance contradicts its chance", f"BUG: {z or 'acceptance'}"), 0, "error"))
+        fields.append(
+            StatusField((f"BUG: {z}acceptance contradicts its chance", f"BUG: {z or 'acceptance'}"), 0, "error")
+        )
     slow = "slower than the target alone"
     if rates.speedup_measured_cost is not None and rates.speedup_measured_cost < 1:
-        fields.append(Field((f"measured {times(rates.speedup_measured_cost)}: {slow}", slow), 1, "warning"))
+        fields.append(StatusField((f"measured {times(rates.speedup_measured_cost)}: {slow}", slow), 1, "warning"))
     elif rates.speedup_model is not None and rates.speedup_model < 1:
-        fields.append(Field((slow,), 1, "warning"))
+        fields.append(StatusField((slow,), 1, "warning"))
     return fields
 
 
-def rate_fields(rates: LiveRates) -> list[Field]:
+def rate_fields(rates: LiveRates) -> list[StatusField]:
     """The second line: the rates of the current segment, each under its own name."""
     tested = f"α tested {rate(rates.alpha_tested)}"
     overlap = f"{rates.chance_name} {rate(rates.alpha_overlap)}"
     tokens = f"tokens/round {number(rates.tokens_per_round)}"
     formula = f"formula {number(rates.formula_at_tested)} | {number(rates.formula_at_overlap)}"
     fields = [
-        Field((f"{tested} {interval(rates.alpha_tested_ci)}", tested), 2, "strong"),
-        Field((f"{overlap} {spread(rates.alpha_overlap, rates.alpha_overlap_ci)}", overlap, ""), 5),
-        Field((f"{tokens} {short_error(rates.tokens_per_round_se)}", tokens, ""), 2, "strong"),
-        Field((formula, ""), 7),
-        Field((f"c {number(rates.c, 1, 3)}", ""), 6),
-        Field((f"model {times(rates.speedup_model)}".ljust(11), ""), 3),
+        StatusField((f"{tested} {interval(rates.alpha_tested_ci)}", tested), 2, "strong"),
+        StatusField((f"{overlap} {spread(rates.alpha_overlap, rates.alpha_overlap_ci)}", overlap, ""), 5),
+        StatusField((f"{tokens} {short_error(rates.tokens_per_round_se)}", tokens, ""), 2, "strong"),
+        StatusField((formula, ""), 7),
+        StatusField((f"c {number(rates.c, 1, 3)}", ""), 6),
+        StatusField((f"model {times(rates.speedup_model)}".ljust(11), ""), 3),
         *warnings(rates),
-        Field((f"z {signed(rates.agreement_z)}", ""), 4),
+        StatusField((f"z {signed(rates.agreement_z)}", ""), 4),
     ]
     if rates.first > 1:
-        fields.insert(0, Field((f"since round {rates.first}", f"from {rates.first}"), 2, "accent"))
+        fields.insert(0, StatusField((f"since round {rates.first}", f"from {rates.first}"), 2, "accent"))
     return fields
 
 
 @dataclass(frozen=True, slots=True)
-class RunView:
+class RunStatus:
     """What the first line tells of a run."""
 
     draft: str
@@ -137,26 +139,26 @@ class RunView:
     """The phase the round is shown up to, 1-based; None where it is shown whole."""
     hits: tuple[str, ...] = ()
     """The breakpoints that the round shown hits, in words."""
-    expected: int | None = None
+    expected_rounds: int | None = None
     """How many rounds a recorded run seems to have, while it is still being read."""
     timing: bool = False
     """Whether the models are being timed between two rounds."""
 
 
-def run_fields(view: RunView) -> list[Field]:
+def run_fields(view: RunStatus) -> list[StatusField]:
     """The first line: the pair, what decides a run, and where we are in it."""
     target, draft = computing(view.device, view.dtype), computing(view.draft_device, view.draft_dtype)
     where = f"{draft} > {target}" if draft and draft != target else target
     return [
-        Field(("specviz", ""), 9, "accent"),
-        Field((*pair_names(view.draft, view.target), ""), 4),
-        Field((where, ""), 6, "quiet"),
-        Field((f"rule {literal(view.rule)}", ""), 7, "quiet"),
+        StatusField(("specviz", ""), 9, "accent"),
+        StatusField((*pair_names(view.draft, view.target), ""), 4),
+        StatusField((where, ""), 6, "quiet"),
+        StatusField((f"rule {literal(view.rule)}", ""), 7, "quiet"),
         *drafting(view.shown.drafter, view.next.drafter),
         changing("K", f"{view.shown.k}", f"{view.next.k}"),
         changing("T", temperatures(view.shown), temperatures(view.next)),
-        Field((f"seed {view.seed}",), 2),
-        Field((pace(view.pace), ""), 5, "quiet"),
+        StatusField((f"seed {view.seed}",), 2),
+        StatusField((pace(view.pace), ""), 5, "quiet"),
         *state(view),
     ]
 
@@ -166,13 +168,13 @@ def computing(device: str, dtype: str) -> str:
     return " ".join(filter(None, (literal(device), DTYPES.get(dtype, literal(dtype)))))
 
 
-def changing(name: str, now: str, then: str) -> Field:
+def changing(name: str, now: str, then: str) -> StatusField:
     if now == then:
-        return Field((f"{name} {now}",), 1)
-    return Field((f"{name} {now}→{then} next", f"{name} {now}→{then}"), 1, "accent")
+        return StatusField((f"{name} {now}",), 1)
+    return StatusField((f"{name} {now}→{then} next", f"{name} {now}→{then}"), 1, "accent")
 
 
-def drafting(now: str, then: str) -> list[Field]:
+def drafting(now: str, then: str) -> list[StatusField]:
     """A switch to come; which one drafts now stands before the target."""
     if now == then:
         return []
@@ -200,7 +202,7 @@ def pair_names(draft: str, target: str) -> tuple[str, ...]:
     return (full, short) if len(short) < len(full) else (full,)
 
 
-def state(view: RunView) -> list[Field]:
+def state(view: RunStatus) -> list[StatusField]:
     """Where we are: the word, the round, and the way to the newest one."""
     at_end = view.index == view.total
     known_total = not at_end or view.end is not None or not view.live
@@ -219,23 +221,28 @@ def state(view: RunView) -> list[Field]:
         word = f"ended: {ENDS[view.end.reason]}"
     else:
         word = "PAUSED"
-    fields = [Field((word,), 0, tone, right=True)]
-    if view.expected is not None:
-        read = f"reading {view.total:,} of {view.expected:,}"
+    fields = [StatusField((word,), 0, tone, right=True)]
+    if view.expected_rounds is not None:
+        read = f"reading {view.total:,} of {view.expected_rounds:,}"
         fields.insert(
-            0, Field((read, f"reading {100 * view.total // max(1, view.expected)} %"), 0, "accent", right=True)
+            0,
+            StatusField(
+                (read, f"reading {100 * view.total // max(1, view.expected_rounds)} %"), 0, "accent", right=True
+            ),
         )
     if view.timing:
-        fields.insert(0, Field(("timing steps", "timing", ""), 1, "accent", right=True))
+        fields.insert(0, StatusField(("timing steps", "timing", ""), 1, "accent", right=True))
     if view.hits:
         said = literal(", ".join(view.hits))
-        fields.insert(0, Field((f"break: {said}", f"break: {clip(said, 24)}", f"break: {clip(said, 12)}"), 1, "accent"))
+        fields.insert(
+            0, StatusField((f"break: {said}", f"break: {clip(said, 24)}", f"break: {clip(said, 12)}"), 1, "accent")
+        )
     if view.phase:
         place = f"{place}, phase {view.phase}"
     if place:
-        fields.append(Field((place,), 0, right=True))
+        fields.append(StatusField((place,), 0, right=True))
     if not at_end and view.mode == "paused":
-        fields.append(Field(("G: end", ""), 3, "quiet", right=True))
+        fields.append(StatusField(("G: end", ""), 3, "quiet", right=True))
     return fields
 
 
@@ -243,7 +250,7 @@ def loading(progress: Progress | None) -> str:
     return "starting" if progress is None else f"loading {STAGES[progress.stage]}"
 
 
-def chosen(fields: Sequence[Field], cells: int) -> list[tuple[Field, str]]:
+def chosen(fields: Sequence[StatusField], cells: int) -> list[tuple[StatusField, str]]:
     """The longest forms that fit into ``cells``, granted in the order of rank, kept in the order given."""
     forms = {index: field.forms[-1] for index, field in enumerate(fields)}
 
@@ -261,7 +268,7 @@ def chosen(fields: Sequence[Field], cells: int) -> list[tuple[Field, str]]:
     return [(fields[index], form) for index, form in forms.items() if form]
 
 
-def spaced(fields: Sequence[Field], cells: int) -> list[tuple[str, Tone]]:
+def spaced(fields: Sequence[StatusField], cells: int) -> list[tuple[str, Tone]]:
     """The line as (text, tone) runs: fields of the right side pushed to the right edge."""
     runs: list[tuple[str, Tone]] = []
     picked = chosen(fields, cells)

@@ -4,33 +4,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from specviz.core.drafters import drafter_spec
-from specviz.ui.run.playback import Transport
-from specviz.ui.run.status_line import RunView
+from specviz.ui.run.playback import Playback
+from specviz.ui.run.status_line import RunStatus
 from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.shared.keys import Hint
 
 
-def run_view(transport: Transport, options: AppOptions) -> RunView:
-    timeline = transport.timeline
+def run_status(playback: Playback, options: AppOptions) -> RunStatus:
+    timeline = playback.timeline
     config: Mapping[str, Any] = timeline.header.config if timeline.header else {}
 
     def known(key: str, before: str = "") -> str:
         value = config.get(key)
         return before if value is None else str(value)
 
-    shown = timeline.settings or transport.request.settings
-    return RunView(
+    shown = timeline.settings or playback.request.settings
+    return RunStatus(
         draft=drafter_spec(shown.drafter).label(config, options.draft),
         target=known("target", options.target),
         device=known("device"),
         dtype=known("dtype"),
         rule=known("rule", shown.rule),
-        seed=transport.request.seed if transport.live else config.get("seed", transport.request.seed),
+        seed=playback.request.seed if playback.live else config.get("seed", playback.request.seed),
         shown=shown,
-        next=transport.settings if transport.live and timeline.at_end else shown,
-        pace=transport.pace,
-        mode=transport.mode,
-        live=transport.live,
+        next=playback.settings if playback.live and timeline.at_end else shown,
+        pace=playback.pace,
+        mode=playback.mode,
+        live=playback.live,
         index=timeline.shown,
         total=timeline.total,
         progress=timeline.progress,
@@ -40,20 +40,20 @@ def run_view(transport: Transport, options: AppOptions) -> RunView:
         draft_device=known("draft_device"),
         draft_dtype=known("draft_dtype"),
         phase=timeline.phase[0] + 1 if timeline.reveal else None,
-        hits=transport.watch.hit(timeline.shown) if timeline.reveal is None else (),
-        expected=timeline.expected,
+        hits=playback.monitor.hit(timeline.shown) if timeline.reveal is None else (),
+        expected_rounds=timeline.expected_rounds,
         timing=timeline.timing,
     )
 
 
-def works(action: str, transport: Transport) -> bool:
+def is_enabled(action: str, playback: Playback) -> bool:
     """Whether an action on the run can do anything now."""
-    timeline = transport.timeline
+    timeline = playback.timeline
     match action:
         case "play":
-            return transport.can_toggle
+            return playback.can_toggle
         case "forward":
-            return transport.can_step
+            return playback.can_step
         case "back":
             return timeline.shown > 0
         case "first":
@@ -67,30 +67,30 @@ def works(action: str, transport: Transport) -> bool:
         case "line(-1)" | "line(1)":
             return timeline.shown > 0
         case "phase(-1)" | "phase(1)":
-            return transport.can_step_phase(int(action[6:-1]))
+            return playback.can_step_phase(int(action[6:-1]))
         case "inspect":
             return timeline.header is not None
         case "metrics" | "rejection(1)" | "rejection(-1)" | "worst" | "find" | "go_to":
             return timeline.total > 0
         case "k(-1)" | "k(1)":
-            return transport.can_change_k(int(action[2:-1]))
+            return playback.can_change_k(int(action[2:-1]))
         case "temperature(-1)" | "temperature(1)":
-            return transport.can_change_temperature(int(action[12:-1]))
+            return playback.can_change_temperature(int(action[12:-1]))
         case "drafter":
-            return transport.can_change_drafter
+            return playback.can_change_drafter
         case "slower":
-            return transport.can_change_pace(1)
+            return playback.can_change_pace(1)
         case "faster":
-            return transport.can_change_pace(-1)
+            return playback.can_change_pace(-1)
         case "again" | "reseed" | "edit":
-            return transport.can_begin
+            return playback.can_begin
     return True
 
 
-def hints(transport: Transport) -> tuple[Hint, ...]:
+def hints(playback: Playback) -> tuple[Hint, ...]:
     """What the footer offers now: the way on, the way around, then what changes the run. At most eight."""
-    timeline = transport.timeline
-    on = "pause" if transport.mode != "paused" else "run" if timeline.at_end else "play"
+    timeline = playback.timeline
+    on = "pause" if playback.mode != "paused" else "run" if timeline.at_end else "play"
     play = Hint(("play",), on)
     rounds, tokens = Hint(("forward", "back"), "round"), Hint(("token(-1)", "token(1)"), "token")
     k, temperature = Hint(("k(-1)", "k(1)"), "K"), Hint(("temperature(-1)", "temperature(1)"), "T")
@@ -98,8 +98,8 @@ def hints(transport: Transport) -> tuple[Hint, ...]:
     always = (Hint(("help",), "keys"), Hint(("quit",), "quit"))
     if not timeline.ready:
         return (play, k, temperature, *always)
-    if transport.mode == "running":
+    if playback.mode == "running":
         return (play, rounds, k, temperature, Hint(("slower", "faster"), "pace"), metrics, *always)
-    if transport.live and timeline.over and timeline.at_end and timeline.reveal is None:
+    if playback.live and timeline.over and timeline.at_end and timeline.reveal is None:
         return (rounds, tokens, why, metrics, Hint(("again",), "again"), Hint(("reseed",), "seed"), *always)
     return (play, rounds, tokens, why, Hint(("rejection(1)", "rejection(-1)"), "rejection"), metrics, *always)

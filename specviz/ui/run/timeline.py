@@ -12,7 +12,7 @@ from specviz.stats.drafted_table import DraftedTable
 from specviz.stats.run_stats import LiveRates, RunStats, Series
 from specviz.trace.round_store import Rounds
 
-MAX_TEMPERATURE = 5.0
+MAX_KEY_TEMPERATURE = 5.0
 
 
 class Timeline:
@@ -43,7 +43,7 @@ class Timeline:
         self.rounds = Rounds()
         self.drafts = DraftedTable()
         self.counts: list[int] = []
-        self.telling: Telling | None = None
+        self.transcript: Telling | None = None
         self.end: End | None = None
         self.failed: Failed | None = None
         self.stats = RunStats()
@@ -64,7 +64,7 @@ class Timeline:
             case Header():
                 self.header = event
                 self.rounds = self._store()
-                self.telling = Telling(event.prompt, event.special_ids, self.rounds, ascii=self._ascii)
+                self.transcript = Telling(event.prompt, event.special_ids, self.rounds, ascii=self._ascii)
                 self.stats.add(event)
             case Ready():
                 self.ready = True
@@ -75,8 +75,8 @@ class Timeline:
                 self._end_progress()
                 self.end = event
                 self.stats.add(event)
-                if self.telling:
-                    self.telling.finish()
+                if self.transcript:
+                    self.transcript.finish()
             case Failed():
                 self._end_progress()
                 self.failed = event
@@ -95,8 +95,8 @@ class Timeline:
         self.rounds.append(round)
         self.drafts.add(round)
         self.counts.append(round.n_emitted)
-        if self.telling:
-            self.telling.append(round)
+        if self.transcript:
+            self.transcript.append(round)
         self.max_k = max(self.max_k, round.k, round.settings.k)
         if follows:
             self.show(self.total)
@@ -106,7 +106,7 @@ class Timeline:
         return len(self.rounds)
 
     @property
-    def expected(self) -> int | None:
+    def expected_rounds(self) -> int | None:
         """How many rounds a long recorded run seems to have, while it is still being read."""
         return max(self.progress.total or 0, self.total) if self._reading and self.progress and not self.over else None
 
@@ -133,17 +133,17 @@ class Timeline:
         return self.round.settings if self.round else None
 
     @property
-    def settled(self) -> int:
+    def last_complete(self) -> int:
         """The last round whose outcome is on screen."""
         return self.shown - (self.reveal is not None)
 
     @property
     def rates(self) -> LiveRates:
-        return self.stats.live(self.settled)
+        return self.stats.live(self.last_complete)
 
     @property
     def series(self) -> Series:
-        return self.stats.series(self.settled)
+        return self.stats.series(self.last_complete)
 
     @property
     def permanent(self) -> tuple[str, ...]:
@@ -209,9 +209,9 @@ class Timeline:
         return int(tally["k"]) + bool(tally["uncut"]) - 1
 
 
-def warmer(settings: Settings, steps: int) -> Settings:
+def with_temperature_step(settings: Settings, steps: int) -> Settings:
     """Temperature in steps of 0.1, never below 0; the draft's moves along where it was the same."""
-    temperature = max(0.0, min(MAX_TEMPERATURE, round(settings.temperature + steps / 10, 6)))
+    temperature = max(0.0, min(MAX_KEY_TEMPERATURE, round(settings.temperature + steps / 10, 6)))
     together = settings.draft_temperature == settings.temperature
     return replace(
         settings,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from specviz.breakpoints.watch import Breakpoint
+from specviz.breakpoints.monitor import Breakpoint
 from specviz.core.events import Event
 from specviz.core.options import RunRequest
 from specviz.trace.round_store import RoundLines

@@ -13,7 +13,7 @@ from specviz.core.events import Progress, Stage
 from specviz.core.units import bytes_in_words
 from specviz.render.download_rate import Transfer
 from specviz.render.screen_text import in_ascii, literal, literal_lines
-from specviz.ui.run.status_line import STAGES, Field, spaced
+from specviz.ui.run.status_line import STAGES, StatusField, spaced
 from specviz.ui.shared.keys import Hint
 
 
@@ -43,12 +43,12 @@ class StatusLine(Widget):
     def __init__(self, *, id: str, ascii: bool = False) -> None:
         super().__init__(id=id)
         self._ascii = ascii
-        self._fields: Sequence[Field] = ()
+        self._fields: Sequence[StatusField] = ()
 
-    def show(self, fields: Sequence[Field]) -> None:
+    def show(self, fields: Sequence[StatusField]) -> None:
         if self._ascii:
             fields = [
-                Field(tuple(in_ascii(form) for form in field.forms), field.rank, field.tone, field.right)
+                StatusField(tuple(in_ascii(form) for form in field.forms), field.rank, field.tone, field.right)
                 for field in fields
             ]
         if fields != self._fields:
@@ -98,12 +98,12 @@ class KeyBar(Widget):
     def _piece(self, hint: Hint, states: tuple[bool, ...]) -> Content:
         key, label, off = (self.get_visual_style(f"key--{name}", partial=True) for name in ("key", "label", "off"))
         parts: list[tuple[str, Style]] = []
-        for shown, action, works in zip(hint.shown, hint.actions, states, strict=True):
+        for shown, action, is_enabled in zip(hint.shown, hint.actions, states, strict=True):
             if parts:
                 parts.append(("/", label))
             click = Style.from_meta({"action": action})
             text = in_ascii(shown) if self._ascii else shown
-            parts.append((text, (key if works else off) + click))
+            parts.append((text, (key if is_enabled else off) + click))
         said = Style.from_meta({"action": hint.actions[0]})
         return Content.assemble(*parts, (f" {hint.label}", (label if any(states) else off) + said))
 

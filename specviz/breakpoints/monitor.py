@@ -16,14 +16,14 @@ from math import inf
 from typing import Literal, NamedTuple, get_args
 
 from specviz.breakpoints.conditions import (
+    AcceptStreak,
     Condition,
-    Disagreement,
     EarlyRejection,
     FewTokens,
-    FullStreak,
     LowOverlap,
     LowRatio,
     TokenSeen,
+    ZScoreAbove,
     sentence,
 )
 from specviz.breakpoints.text_search import TextSeen, compiled, quoted
@@ -35,7 +35,7 @@ Kind = Literal["N", "reject", "overlap", "p/q", "token", "text", "streak", "end"
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
-class Form(NamedTuple):
+class Syntax(NamedTuple):
     """How a kind of condition is written, and which numbers it takes (``needs`` says it in words)."""
 
     operator: str
@@ -46,16 +46,16 @@ class Form(NamedTuple):
     most: float = inf
 
 
-FORMS: dict[Kind, Form] = {
-    "N": Form("<=", "1", "a whole number from 1"),
-    "reject": Form("<=", "2", "a position from 1"),
-    "overlap": Form("<", "0.3", "a number above 0, at most 1", False, 0, 1),
-    "p/q": Form("<", "0.1", "a number above 0", False, 0),
-    "token": Form("=", "464", "the id of a token", least=0),
-    "text": Form("~", "frog", "a regular expression"),
-    "streak": Form(">=", "5", "a whole number from 1"),
-    "end": Form("", "", ""),
-    "|z|": Form(">", "3", "a number above 0", False, 0),
+SYNTAX: dict[Kind, Syntax] = {
+    "N": Syntax("<=", "1", "a whole number from 1"),
+    "reject": Syntax("<=", "2", "a position from 1"),
+    "overlap": Syntax("<", "0.3", "a number above 0, at most 1", False, 0, 1),
+    "p/q": Syntax("<", "0.1", "a number above 0", False, 0),
+    "token": Syntax("=", "464", "the id of a token", least=0),
+    "text": Syntax("~", "frog", "a regular expression"),
+    "streak": Syntax(">=", "5", "a whole number from 1"),
+    "end": Syntax("", "", ""),
+    "|z|": Syntax(">", "3", "a number above 0", False, 0),
 }
 AT_ONCE, AT_A_TIME = 512, 64
 """Rounds that are looked at again while whoever changed a breakpoint waits; before others get a turn."""
@@ -74,7 +74,7 @@ class Breakpoint:
 
     def __str__(self) -> str:
         value = "" if self.value is None else str(self.value)
-        return f"{self.kind}{FORMS[self.kind].operator}{value.removesuffix('.0') if self.kind != 'text' else value}"
+        return f"{self.kind}{SYNTAX[self.kind].operator}{value.removesuffix('.0') if self.kind != 'text' else value}"
 
 
 def parse_breakpoint(text: str) -> Breakpoint:
@@ -86,7 +86,7 @@ def parse_breakpoint(text: str) -> Breakpoint:
     if written is None:
         raise ValueError(f"{quoted(text)} is no condition. There are {', '.join(map(_example, KINDS))}.")
     kind, operator, value = written
-    if operator != FORMS[kind].operator:
+    if operator != SYNTAX[kind].operator:
         raise ValueError(f"{quoted(text)} is no condition: write {_example(kind)}.")
     return make_breakpoint(kind, value)
 
@@ -97,12 +97,12 @@ def names_condition(text: str) -> bool:
     if written is None:
         return False
     kind, operator, _ = written
-    return FORMS[kind].operator.startswith(operator)
+    return SYNTAX[kind].operator.startswith(operator)
 
 
 def make_breakpoint(kind: Kind, value: str) -> Breakpoint:
     """A condition of a kind from its value as typed. Raises ValueError, in one sentence that names the condition."""
-    form = FORMS[kind]
+    form = SYNTAX[kind]
     if kind == "end":
         return Breakpoint(kind)
     if kind == "text":
@@ -132,15 +132,15 @@ def condition(wanted: Breakpoint, end_ids: Collection[int] = ()) -> Condition:
         case Breakpoint("text", str(expression)):
             return TextSeen(expression)
         case Breakpoint("streak", int(length)):
-            return FullStreak(length)
+            return AcceptStreak(length)
         case Breakpoint("end"):
             return TokenSeen(end_ids, "end of text")
         case Breakpoint("|z|", int(limit) | float(limit)):
-            return Disagreement(limit)
+            return ZScoreAbove(limit)
     raise ValueError(f"No such breakpoint: {wanted}.")
 
 
-class Watch:
+class BreakpointMonitor:
     """Knows which rounds of a run hit a breakpoint. Every method may be called from any thread.
 
     Rounds are counted from 1 in the order they were taken, as their ``index`` is. ``store`` makes the place that those
@@ -166,11 +166,11 @@ class Watch:
             self._begin(wanted)
             rounds = len(self._rounds or ())
         if rounds <= AT_ONCE:
-            self._look_on()
+            self._catch_up()
         elif wanted:
-            threading.Thread(target=self._look_on, name="specviz-watch", daemon=True).start()
+            threading.Thread(target=self._catch_up, name="specviz-breakpoints", daemon=True).start()
 
-    def take(self, event: Event) -> bool:
+    def add(self, event: Event) -> bool:
         """Take in the next event: a Header begins a run. True at a Round that hits a breakpoint."""
         if isinstance(event, Round):
             with self._lock:
@@ -178,9 +178,9 @@ class Watch:
                     self._rounds = self._store()
                 self._rounds.append(event)
                 index = len(self._rounds)
-                if self._looked == index - 1:
-                    self._look(event)
-            self._look_on()
+                if self._checked == index - 1:
+                    self._check(event)
+            self._catch_up()
             return bool(self.hit(index))
         if isinstance(event, Header):
             with self._lock:
@@ -207,31 +207,31 @@ class Watch:
     def _begin(self, breakpoints: tuple[Breakpoint, ...]) -> None:
         self._conditions = [condition(wanted, self._end_ids) for wanted in breakpoints]
         self._breakpoints = breakpoints
-        self._looked = 0 if breakpoints else len(self._rounds or ())
+        self._checked = 0 if breakpoints else len(self._rounds or ())
         self._hits: dict[int, tuple[str, ...]] = {}
         self._places: list[int] = []
 
-    def _look_on(self) -> None:
+    def _catch_up(self) -> None:
         """Look at the rounds that the conditions have not seen, a few at a time."""
-        while (rounds := self._rounds) is not None and self._looked < len(rounds):
+        while (rounds := self._rounds) is not None and self._checked < len(rounds):
             with self._lock:
                 if rounds is self._rounds:
-                    self._look_at(islice(rounds.scan(self._looked), AT_A_TIME))
+                    self._check_each(islice(rounds.scan(self._checked), AT_A_TIME))
 
-    def _look_at(self, rounds: Iterable[Round]) -> None:
+    def _check_each(self, rounds: Iterable[Round]) -> None:
         """Look at the next rounds, up to one that cannot be read back: it is left out."""
         try:
             for round in rounds:
-                self._look(round)
+                self._check(round)
         except SpecvizError:
-            self._looked += 1
+            self._checked += 1
 
-    def _look(self, round: Round) -> None:
-        self._looked += 1
-        seen = [sights for each in self._conditions if (sights := each.look(round))]
+    def _check(self, round: Round) -> None:
+        self._checked += 1
+        seen = [matches for each in self._conditions if (matches := each.check(round))]
         if seen:
-            self._hits[self._looked] = tuple(sentence(sights, round) for sights in seen)
-            self._places.append(self._looked)
+            self._hits[self._checked] = tuple(sentence(matches, round) for matches in seen)
+            self._places.append(self._checked)
 
 
 def _written(text: str) -> tuple[Kind, str, str] | None:
@@ -246,4 +246,4 @@ def _written(text: str) -> tuple[Kind, str, str] | None:
 
 
 def _example(kind: Kind) -> str:
-    return f"{kind}{FORMS[kind].operator}{FORMS[kind].example}"
+    return f"{kind}{SYNTAX[kind].operator}{SYNTAX[kind].example}"
