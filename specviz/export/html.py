@@ -16,7 +16,7 @@ from typing import Any
 from specviz import __version__
 from specviz.export.charts import charts, css
 from specviz.export.palette import Palette, Palettes
-from specviz.export.report import Number, Recording
+from specviz.export.report import Metric, Recording
 from specviz.export.text_pieces import Piece, pieces
 from specviz.export.token_json import Names, columns, inspection, sentence
 from specviz.render.explanations import timing, title
@@ -86,7 +86,7 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _number(number: Number) -> str:
+def _number(number: Metric) -> str:
     spread = f"<small>{escape(number.spread)}</small>" if number.spread else ""
     return f"<dt>{escape(number.label)}</dt><dd>{escape(number.value)}{spread}</dd>"
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from specviz.export.report import NONE, Recording
-from specviz.render.numbers import prob
+from specviz.export.report import Recording
+from specviz.render.numbers import NONE, prob
 
 
 def to_markdown(run: Recording) -> str:

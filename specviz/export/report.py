@@ -7,14 +7,11 @@ from typing import Any, NamedTuple
 
 from specviz.core.safe_text import safe_terminal_text, visible
 from specviz.render.explanations import ending
-from specviz.render.numbers import fixed, prob
+from specviz.render.numbers import NONE, compact, compact_spread, exact
+from specviz.stats.numbers_table import numbers_in
 from specviz.stats.rates import Rates
-from specviz.stats.report_rows import ROWS
 from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import Trace
-
-NONE = "–"
-_SAID_BY_FACTS = ("draft", "target", "K", "temperature", "seed", "ended")
 
 
 def fold(trace: Trace) -> RunStats:
@@ -25,7 +22,7 @@ def fold(trace: Trace) -> RunStats:
     return stats
 
 
-class Number(NamedTuple):
+class Metric(NamedTuple):
     """A number under its own name; ``spread``: its interval or error, where it has one."""
 
     label: str
@@ -77,33 +74,25 @@ class Recording:
         return ending(self.trace.end)
 
     @property
-    def headline(self) -> list[Number]:
-        """The few numbers that stand on top."""
-        r = self.rates
-        error = f"±{r.tokens_per_round_se:.2f}" if r.tokens_per_round_se is not None else ""
+    def headline(self) -> list[Metric]:
+        """The few numbers on top."""
         return [
-            Number("α tested", prob(r.alpha_tested), _interval(r.alpha_tested_ci)),
-            Number("α overlap", prob(r.alpha_overlap), _interval(r.alpha_overlap_ci)),
-            Number("tokens/round", fixed(r.tokens_per_round, 2), error),
-            Number("formula at α tested", fixed(r.formula_at_tested, 2)),
-            Number("formula at α overlap", fixed(r.formula_at_overlap, 2)),
-            Number("c = T_p/T_q", fixed(r.c, 1)),
-            Number("speedup, model", _times(r.speedup_model)),
-            Number("z (agreement)", NONE if r.agreement_z is None else f"{r.agreement_z:+.1f}"),
+            Metric(
+                number.title(self.rates.chance_name), compact(number, self.rates), compact_spread(number, self.rates)
+            )
+            for number in numbers_in("headline")
         ]
 
     @property
-    def numbers(self) -> list[Number]:
+    def numbers(self) -> list[Metric]:
         """Every number of the run, by the names of `specviz stats`."""
-        numbers: list[Number] = []
-        whose = ""
-        for label, cell in ROWS:
-            if label == "accepted/drafted":
-                numbers.append(Number("accepted/round", self._accepted_per_round()))
-            if label not in _SAID_BY_FACTS:
-                numbers.append(Number(f"{whose}, {label.strip()}" if label[0] == " " else label, cell(self.stats)))
-            whose = whose if label[0] == " " else label
-        return numbers
+        metrics: list[Metric] = []
+        for number in numbers_in("export"):
+            title = number.title(self.rates.chance_name)
+            metrics.append(Metric(title, exact(number, self.rates)))
+            if spread := number.spread:
+                metrics.append(Metric(f"{title}, {spread.label}", exact(spread, self.rates)))
+        return metrics
 
     @property
     def note(self) -> str:
@@ -120,9 +109,6 @@ class Recording:
     def prompt(self) -> str:
         return safe_terminal_text(self.trace.header.prompt.text)
 
-    def _accepted_per_round(self) -> str:
-        return fixed(self.rates.accepted / self.rates.rounds, 3) if self.rates.rounds else NONE
-
     def _config(self, key: str) -> str:
         value: Any = self.trace.header.config.get(key)
         return NONE if value is None else _line(f"{value:g}" if isinstance(value, float) else str(value))
@@ -131,11 +117,3 @@ class Recording:
 def _line(text: str) -> str:
     """Foreign text on one line."""
     return visible(text.encode("utf-8", "replace"))
-
-
-def _interval(ends: tuple[float, float] | None) -> str:
-    return f"[{prob(ends[0])} {prob(ends[1])}]" if ends else ""
-
-
-def _times(value: float | None) -> str:
-    return NONE if value is None else f"{value:.2f}×"

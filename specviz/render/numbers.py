@@ -1,5 +1,12 @@
 """Numbers as the screens write them: ``.412``, fixed digits, never a rounded lie at either end."""
 
+from collections.abc import Callable
+from typing import Any
+
+from specviz.core.options import MAX_K
+from specviz.stats.numbers_table import Form, Number
+from specviz.stats.rates import Rates
+
 NONE = "–"
 
 
@@ -99,3 +106,54 @@ def milliseconds(value: float) -> str:
 def counted(count: int, noun: str) -> str:
     """``1 token``, ``3 tokens``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def two_decimal_ms(value: float) -> str:
+    """A time for a column: ``0.95 ms``, ``132.00 ms``."""
+    return "<0.01 ms" if 0 < value < 0.005 else f"{value:.2f} ms"
+
+
+_EXACT: dict[Form, Callable[[Any], str]] = {
+    "count": str,
+    "k": str,
+    "probability": "{:.3f}".format,
+    "interval": lambda ends: f"{ends[0]:.3f} … {ends[1]:.3f}",
+    "signed": "{:+.2f}".format,
+    "mean": "{:.3f}".format,
+    "error": "{:.3f}".format,
+    "ms": "{:.3f}".format,
+    "per second": "{:.1f}".format,
+    "ratio": "{:.2f}".format,
+    "speedup": "{:.2f}".format,
+}
+_COMPACT: dict[Form, Callable[[Any], str]] = {
+    "count": str,
+    "k": lambda k: f"≥ {k}" if k >= MAX_K else str(k),
+    "probability": prob,
+    "interval": lambda ends: f"[{prob(ends[0])} {prob(ends[1])}]",
+    "signed": plus_minus,
+    "mean": "{:.2f}".format,
+    "error": "± {:.2f}".format,
+    "ms": two_decimal_ms,
+    "per second": "{:.1f}".format,
+    "ratio": "{:.2f}".format,
+    "speedup": times,
+}
+
+
+def exact(number: Number, rates: Rates) -> str:
+    """A metric for a report: fixed digits, its unit in its title."""
+    value = number.value(rates)
+    return NONE if value is None else _EXACT[number.form](value)
+
+
+def compact(number: Number, rates: Rates) -> str:
+    """A metric for a screen: ``.412``, ``7.10 ms``, ``1.65x``."""
+    value = number.value(rates)
+    return NONE if value is None else _COMPACT[number.form](value)
+
+
+def compact_spread(number: Number, rates: Rates) -> str:
+    """Its interval or error, empty where it has none."""
+    spread = number.spread
+    return "" if spread is None or spread.value(rates) is None else compact(spread, rates)

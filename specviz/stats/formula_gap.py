@@ -63,11 +63,10 @@ def dependence(rounds: TallyTable | Iterable[Round], rates: Rates) -> Dependence
     else:
         part, before = _table([r for r in rounds if rates.first <= r.index <= rates.last], rates.first)
     behind = part.table.between(min(part.first, part.last) + 1, part.last)
-    measured, formula = rates.tokens_per_round, rates.formula_at_tested
     return Dependence(
-        measured=measured,
-        formula=formula,
-        gap=None if measured is None or formula is None else formula - measured,
+        measured=rates.tokens_per_round,
+        formula=rates.formula_at_tested,
+        gap=rates.formula_gap,
         first_after_rejection=_share(behind.count("behind_rejection_accepted"), behind.count("behind_rejection")),
         first_after_full=_share(behind.count("behind_full_accepted"), behind.count("behind_full")),
         later=tuple(_share(at.accepted, at.tested) for at in rates.per_position[1:]),

@@ -95,6 +95,18 @@ class LiveRates:
         """What ``alpha_overlap`` is the mean of: overlap, or match under equality."""
         return chance_name(self.rule)
 
+    @property
+    def accepted_per_round(self) -> float | None:
+        """Tokens/round without the token that ends a round."""
+        return None if self.tokens_per_round is None else self.tokens_per_round - 1.0
+
+    @property
+    def formula_gap(self) -> float | None:
+        """The formula at alpha tested less measured tokens/round: above 0 where difficulty varies."""
+        if self.formula_at_tested is None or self.tokens_per_round is None:
+            return None
+        return self.formula_at_tested - self.tokens_per_round
+
     def formula_at(self, alpha: float | None) -> float | None:
         """E[N](alpha, K_r) averaged over the real K_r of ``drafts``; None without an alpha or a round."""
         return _formula(alpha, self.drafts)

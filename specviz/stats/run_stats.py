@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from specviz.core.events import Calibration, End, Event, Header, Round, Settings, Token
 from specviz.stats.cumulative import TallyTable
 from specviz.stats.medians import MovingMedians
+from specviz.stats.numbers_table import Segment, summarise
 from specviz.stats.rates import TIMES, LiveRates, PositionRate, Rates, measure, with_medians
 from specviz.stats.round_counts import Tallies, inconsistency, tally
 from specviz.stats.series import Series, SeriesFold
-from specviz.stats.summary import Span, summarise
 
 Column = NDArray[np.float64]
 
@@ -119,11 +119,11 @@ class RunStats:
 
     def summary(self) -> dict[str, Any]:
         """The object of ``run --json``: plain JSON values, undefined numbers None, whole-run numbers pooled."""
-        spans = [
-            Span(rates, self._settings[rates.first - 1], self._by_k(rates.first, rates.last))
+        segments = [
+            Segment(rates, self._settings[rates.first - 1], self._by_k(rates.first, rates.last))
             for rates in (self._measure(a, b, a) for a, b in _ranges(self._starts, 1, self.rounds))
         ]
-        return summarise(self.whole(), spans, [self._tokens[i] for i in self._emitted], self.header, self.end)
+        return summarise(self.whole(), segments, [self._tokens[i] for i in self._emitted], self.header, self.end)
 
     def _add_round(self, event: Round) -> None:
         counted = tally(event)

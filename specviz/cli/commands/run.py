@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
 
 from specviz.cli.shared.lazy_source import DeferredSource
 from specviz.core.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round, Stage
@@ -17,9 +16,10 @@ from specviz.core.safe_text import TextDecoder, safe_terminal_text
 from specviz.core.units import bytes_in_words
 from specviz.render.console import colours, marked, say, show, speaks_unicode
 from specviz.render.download_rate import Transfer
+from specviz.render.numbers import exact
 from specviz.session.recorder import Recorder
 from specviz.session.worker import failure
-from specviz.stats.rates import Rates
+from specviz.stats.numbers_table import NUMBER
 from specviz.stats.run_stats import RunStats
 
 LINE_EVERY_S = 10.0
@@ -161,42 +161,28 @@ def summary_lines(stats: RunStats) -> list[str]:
     rates = stats.whole()
     end = stats.end
     reason = (end.reason.replace("_", " ") if end else "stopped") + (f" ({end.detail})" if end and end.detail else "")
-    lines = [
+
+    def value(key: str) -> str:
+        return exact(NUMBER[key], rates)
+
+    def named(key: str) -> str:
+        return f"{NUMBER[key].short_title(rates.chance_name)} {value(key)}"
+
+    ends = rates.alpha_tested_ci
+    interval = f" [{ends[0]:.3f} {ends[1]:.3f}]" if ends else ""
+    times = " · ".join(f"{named(key)} ms" for key in ("draft_ms", "verify_ms", "decide_ms"))
+    slow = any(s is not None and s < 1 for s in (rates.speedup_model, rates.speedup_measured_cost))
+    return [
         f"{rates.tokens} tokens in {rates.rounds} rounds ({rates.plain_rounds} plain)"
         f", ended: {safe_terminal_text(reason)}",
-        f"α tested {_figure(rates.alpha_tested)}{_interval(rates)} = {rates.accepted}/{rates.tested} accepted/tested"
-        f" · α {rates.chance_name} {_figure(rates.alpha_overlap)} · z {_figure(rates.agreement_z, '+.1f')}",
-        f"accepted/drafted {_figure(rates.accepted_over_drafted)} = {rates.accepted}/{rates.drafted}"
+        f"{named('alpha_tested')}{interval} = {rates.accepted}/{rates.tested} accepted/tested"
+        f" · {named('alpha_overlap')} · {named('agreement_z')}",
+        f"{named('accepted_over_drafted')} = {rates.accepted}/{rates.drafted}"
         f" ({rates.rejected} rejected, {rates.untested} untested, {rates.ignored} ignored)",
-        f"tokens/round {_figure(rates.tokens_per_round, '.2f')} · accepted/round {_figure(_per_round(rates), '.2f')}"
-        f" · formula {_figure(rates.formula_at_tested, '.2f')} at α tested,"
-        f" {_figure(rates.formula_at_overlap, '.2f')} at α {rates.chance_name}",
-        f"{_figure(rates.tokens_per_s, '.1f')} tokens/s · draft {_figure(rates.draft_ms, '.2f')} ms"
-        f" · verify {_figure(rates.verify_ms, '.2f')} ms · decide {_figure(rates.decide_ms, '.2f')} ms"
-        f" · c {_figure(rates.c, '.2f')}",
-        _speedup(rates),
+        f"{named('tokens_per_round')} · {named('accepted_per_round')}"
+        f" · formula {value('formula_at_tested')} at α tested,"
+        f" {value('formula_at_overlap')} at α {rates.chance_name}",
+        f"{value('tokens_per_s')} tokens/s · {times} · {named('c')}",
+        f"speedup {value('speedup_model')} by the model, {value('speedup_measured_cost')} by measured cost"
+        f" · {named('best_k')} · {named('break_even_alpha')}" + " · slower than the target alone" * slow,
     ]
-    return lines
-
-
-def _per_round(rates: Rates) -> float | None:
-    return None if rates.tokens_per_round is None else rates.tokens_per_round - 1
-
-
-def _speedup(rates: Rates) -> str:
-    shown = [s for s in (rates.speedup_model, rates.speedup_measured_cost) if s is not None]
-    slow = " · slower than the target alone" if any(s < 1 for s in shown) else ""
-    return (
-        f"speedup {_figure(rates.speedup_model, '.2f')} by the model, "
-        f"{_figure(rates.speedup_measured_cost, '.2f')} by measured cost · best K {_figure(rates.best_k, 'd')}"
-        f" · break-even α {_figure(rates.break_even_alpha)}{slow}"
-    )
-
-
-def _figure(value: Any, form: str = ".3f") -> str:
-    return "–" if value is None else format(value, form)
-
-
-def _interval(rates: Rates) -> str:
-    ends = rates.alpha_tested_ci
-    return f" [{ends[0]:.3f} {ends[1]:.3f}]" if ends else ""

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.box import ASCII, SIMPLE
@@ -12,10 +12,21 @@ from rich.text import Text
 
 from specviz.core.safe_text import safe_terminal_text
 from specviz.render.console import plain_words, say, show, speaks_unicode
-from specviz.stats.report_rows import ROWS
+from specviz.render.numbers import NONE, exact
+from specviz.stats.numbers_table import numbers_in
 from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import records
 from specviz.trace.replay import shown_name, trace_path
+
+_SETTINGS = {
+    "draft": "draft",
+    "target": "target",
+    "drafter": "drafter",
+    "rule": "rule",
+    "K": "k",
+    "temperature": "temperature",
+    "seed": "seed",
+}
 
 
 def recorded_stats(name: str) -> tuple[RunStats, bool]:
@@ -45,11 +56,23 @@ def stats(names: Sequence[str], as_json: bool) -> int:
     table.add_column("")
     for name in names:
         table.add_column(Text(safe_terminal_text(Path(name).name)), justify="right", overflow="fold")
-    chances = " / ".join(dict.fromkeys(run.whole().chance_name for run in runs))
-    for label, cell in ROWS:
-        label = label.replace("overlap", chances)
-        table.add_row(plain_words(label, sys.stdout), *(Text(plain_words(cell(run), sys.stdout)) for run in runs))
+    for label, *cells in _rows(runs):
+        table.add_row(plain_words(label, sys.stdout), *(Text(plain_words(cell, sys.stdout)) for cell in cells))
     Console(file=sys.stdout, no_color=True, highlight=False).print(table)
     if any(len(run.summary()["segments"]) > 1 for run in runs):
         show("Settings changed during a run: its numbers pool all segments.")
     return 0
+
+
+def _rows(runs: Sequence[RunStats]) -> Iterator[list[str]]:
+    """A label and a cell a run."""
+    for label, key in _SETTINGS.items():
+        config = [run.header.config if run.header else {} for run in runs]
+        yield [label, *(safe_terminal_text(str(each.get(key, NONE))) for each in config)]
+    yield ["ended", *(run.end.reason.replace("_", " ") if run.end else "not ended" for run in runs)]
+    rates = [run.whole() for run in runs]
+    chances = " / ".join(dict.fromkeys(each.chance_name for each in rates))
+    for number in numbers_in("stats"):
+        yield [number.title(chances), *(exact(number, each) for each in rates)]
+        if spread := number.spread:
+            yield [f"  {spread.label}", *(exact(spread, each) for each in rates)]

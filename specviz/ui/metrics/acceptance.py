@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from specviz.render.cells import Part, bar
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import counted, fixed, plus_minus, prob
+from specviz.render.numbers import counted, fixed, prob
 from specviz.stats.draft_queries import overlap_histogram
 from specviz.stats.engine_rates import PeerRate, peer_rates
+from specviz.stats.numbers_table import NUMBER
 from specviz.stats.rates import Rates
 from specviz.ui.charts.positions import lines_of
 from specviz.ui.metrics.blocks import (
@@ -15,9 +16,9 @@ from specviz.ui.metrics.blocks import (
     Layout,
     Lines,
     beside,
-    bounds,
     facts,
     heading,
+    number_facts,
     paragraph,
     said,
     shortened,
@@ -66,33 +67,19 @@ def _page(rates: Rates, rule: str, peers: Peers, bins: tuple[int, ...], cells: i
 
 def rate_facts(rates: Rates, rule: str) -> list[Fact]:
     """Every rate with its interval and its definition."""
-    shown = [
-        Fact(
-            "α tested",
-            prob(rates.alpha_tested),
-            bounds(rates.alpha_tested_ci),
-            f"{rates.accepted} of {counted(rates.tested, 'test')}: the formula's α. 95\xa0% if tests were independent.",
-            "tested",
-        ),
-        Fact(
-            f"α {rates.chance_name}",
-            prob(rates.alpha_overlap),
-            bounds(rates.alpha_overlap_ci),
-            _overlap_words(rates, rule),
-            "all",
-        ),
-        Fact(
-            "accepted/drafted",
-            prob(rates.accepted_over_drafted),
-            words=f"{rates.accepted} of {counted(rates.drafted, 'draft')}. It falls with K: not the formula's α.",
-        ),
-        _agreement(rates, rule),
+    counts = {
+        "alpha_tested": f"{rates.accepted} of {counted(rates.tested, 'test')}: ",
+        "accepted_over_drafted": f"{rates.accepted} of {counted(rates.drafted, 'draft')}. ",
+    }
+    words = {key: count + NUMBER[key].meaning for key, count in counts.items()}
+    words |= {"alpha_overlap": _overlap_words(rates, rule), "agreement_z": _agreement_words(rates, rule)}
+    styles = {"alpha_tested": "tested", "alpha_overlap": "all", "agreement_z": "error" if rates.contradicts else "text"}
+    agreement = number_facts("agreement", rates, words, styles)
+    match = NUMBER["mean_match"].label
+    return [
+        *number_facts("acceptance", rates, words, styles),
+        *(fact for fact in agreement if rule != "equality" or fact.label != match),
     ]
-    if rule != "equality":
-        shown.append(
-            Fact("mean match", prob(rates.mean_match), words="mean Σ p·q: what the equality rule would accept.")
-        )
-    return shown
 
 
 def _overlap_words(rates: Rates, rule: str) -> str:
@@ -102,18 +89,14 @@ def _overlap_words(rates: Rates, rule: str) -> str:
     return f"{_CHANCES[rule]} 95\xa0% by batch means{known}."
 
 
-def _agreement(rates: Rates, rule: str) -> Fact:
-    z = rates.agreement_z
-    if z is not None:
-        words = "0 ± 1 if acceptance follows its chance; |z| > 4 is a bug."
+def _agreement_words(rates: Rates, rule: str) -> str:
+    if rates.agreement_z is not None:
+        words = NUMBER["agreement_z"].meaning
     elif rule in _CHANCES:
         words = "no test was left to chance: acceptance must equal it exactly."
     else:
         words = "none: this rule has no exact chance to compare acceptance with."
-    value = prob(None) if z is None else plus_minus(z)
-    if rates.contradicts:
-        return Fact("z", value, words=f"BUG: acceptance contradicts its chance. {words}", style="error")
-    return Fact("z", value, words=words)
+    return f"BUG: acceptance contradicts its chance. {words}" if rates.contradicts else words
 
 
 def _balance(rates: Rates) -> str:

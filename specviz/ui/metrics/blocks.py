@@ -1,14 +1,16 @@
 """Blocks of styled lines for pages of numbers: facts with what they mean, tables, things side by side. Pure."""
 
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from specviz.core.safe_text import width
 from specviz.render.cells import Part
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import prob
+from specviz.render.numbers import compact, compact_spread, prob
 from specviz.render.screen_text import in_ascii
+from specviz.stats.numbers_table import Block, numbers_of
+from specviz.stats.rates import Rates
 
 Line = list[Part]
 Lines = list[Line]
@@ -84,6 +86,20 @@ def facts(rows: Sequence[Fact], cells: int, glyphs: Glyphs) -> Lines:
         lines.append(head)
         lines += [[(" " * indent + line, "head")] for line in words]
     return lines
+
+
+def number_facts(block: Block, rates: Rates, words: Mapping[str, str], styles: Mapping[str, str]) -> list[Fact]:
+    """The numbers of a block. ``words`` and ``styles`` replace the meaning and the style "text" of a key."""
+    return [
+        Fact(
+            number.short_title(rates.chance_name),
+            compact(number, rates),
+            compact_spread(number, rates),
+            words.get(number.key, number.meaning),
+            styles.get(number.key, "text"),
+        )
+        for number in numbers_of(block)
+    ]
 
 
 def table(rows: Sequence[Sequence[Part]], right: Collection[int] = (), gap: int = GAP) -> Lines:

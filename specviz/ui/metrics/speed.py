@@ -4,16 +4,15 @@ from functools import partial
 
 from specviz.core.drafters import DEFAULT_DRAFTER, drafter_spec
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import fixed, prob, times
+from specviz.render.numbers import prob, times, two_decimal_ms
+from specviz.stats.numbers_table import NUMBER
 from specviz.stats.rates import Rates
 from specviz.stats.speed import SpeedView, speed_view
-from specviz.ui.metrics.blocks import Fact, Layout, Lines, beside, facts, heading, paragraph, stacked
+from specviz.ui.metrics.blocks import Fact, Layout, Lines, beside, facts, heading, number_facts, paragraph, stacked
 from specviz.ui.metrics.scope import Scope
 from specviz.ui.metrics.speed_chart import curve_lines
 
 _TWO_BLOCKS, _ROUND = 112, 52
-EDGE = 32
-"""The largest K that is looked at."""
 
 
 def speed(scope: Scope) -> Layout:
@@ -66,32 +65,25 @@ def unknown(view: SpeedView, drafter: str, yet: str, *, to_come: bool) -> str:
 
 
 def round_facts(view: SpeedView, rates: Rates) -> list[Fact]:
-    step = "" if view.draft_step_ms is None else f"{_ms(view.draft_step_ms)} a drafted token"
-    return [
-        Fact("draft", _ms(rates.draft_ms), words=step, style="measured"),
-        Fact("verify", _ms(view.verify_ms), words=_verify_words(view), style="measured"),
-        Fact("decide", _ms(view.decide_ms), words="accept, reject, resample", style="measured"),
-        Fact("inspect", _ms(view.inspect_ms), words="for screen and trace: in no speed"),
-    ]
-
-
-def _verify_words(view: SpeedView) -> str:
-    if view.verify_ms is None or not view.target_step_ms:
-        return "a forward of the target"
-    return f"a forward of the target, {view.verify_ms / view.target_step_ms:.2f} T_p"
+    words = {}
+    if view.draft_step_ms is not None:
+        words["draft_ms"] = f"{two_decimal_ms(view.draft_step_ms)} a drafted token"
+    if view.verify_ms is not None and view.target_step_ms:
+        words["verify_ms"] = f"{NUMBER['verify_ms'].meaning}, {view.verify_ms / view.target_step_ms:.2f} T_p"
+    return number_facts("times", rates, words, dict.fromkeys(("draft_ms", "verify_ms", "decide_ms"), "measured"))
 
 
 def step_facts(view: SpeedView, rates: Rates) -> list[Fact]:
     at = "" if rates.at_length is None else f" at {rates.at_length} tokens, calibrated"
     paper = f"; the paper's c is 1/c, {1 / view.c:.2f}" if view.c else ""
+    words = {key: NUMBER[key].meaning + at for key in ("target_step_ms", "draft_step_ms")}
+    words["c"] = NUMBER["c"].meaning + paper
     return [
-        Fact("T_p", _ms(view.target_step_ms), words=f"target{at}"),
-        Fact("T_q", _ms(view.draft_step_calibrated_ms), words=f"draft{at}"),
-        Fact("c", fixed(view.c, 2), words=f"T_p / T_q{paper}"),
+        *number_facts("model steps", rates, words, {}),
         *(
             Fact(
                 f"T_verify({m})",
-                _ms(time),
+                two_decimal_ms(time),
                 words=f"median since round 2 at {m} ids" if m > 1 else "plain rounds since round 2",
             )
             for m, time in view.verify_times
@@ -101,28 +93,15 @@ def step_facts(view: SpeedView, rates: Rates) -> list[Fact]:
 
 def speedup_facts(view: SpeedView, rates: Rates) -> list[Fact]:
     k = "–" if view.k is None else str(view.k)
-    best = "–" if view.best_k is None else f"{'≥ ' if view.best_k >= EDGE else ''}{view.best_k}"
-    return [
-        Fact(
-            "model",
-            times(view.model),
-            words=f"E[N]·c / (c + K) at α tested {prob(rates.alpha_tested)} and K {k}.",
-            style=_tone(view.model),
-        ),
-        Fact(
-            "measured cost",
-            times(view.measured_cost),
-            words=f"T_p·tokens / (draft + verify + decide){_cost_words(rates)}",
-            style=_tone(view.measured_cost),
-        ),
-        Fact("best K", best, words=_best_words(view), style="accent"),
-        Fact(
-            "break-even α",
-            prob(view.break_even_alpha),
-            words=_break_even_words(view),
-        ),
-        Fact("ceiling", times(view.ceiling), words="max(1, min(c, 1 / (1 − α))): more than this no K gives."),
-    ]
+    at = f" at α tested {prob(rates.alpha_tested)} and K {k}."
+    words = {
+        "speedup_model": NUMBER["speedup_model"].meaning + at,
+        "speedup_measured_cost": NUMBER["speedup_measured_cost"].meaning + _cost_words(rates),
+        "best_k": _best_words(view),
+        "break_even_alpha": _break_even_words(view),
+    }
+    styles = {key: _tone(getattr(rates, key)) for key in ("speedup_model", "speedup_measured_cost")}
+    return number_facts("speedup", rates, words, styles | {"best_k": "accent"})
 
 
 def _cost_words(rates: Rates) -> str:
@@ -141,7 +120,7 @@ def _break_even_words(view: SpeedView) -> str:
 
 def _best_words(view: SpeedView) -> str:
     if view.best_speedup is None:
-        return "the K of the largest speedup by the model."
+        return NUMBER["best_k"].meaning
     if view.best_k == 0:
         return "do not speculate: no K is faster than the target alone at this α and c."
     return f"{times(view.best_speedup)}, the most by the model at this α and c."
@@ -149,9 +128,3 @@ def _best_words(view: SpeedView) -> str:
 
 def _tone(value: float | None) -> str:
     return "text" if value is None else "warning" if value < 1 else "good"
-
-
-def _ms(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "<0.01 ms" if 0 < value < 0.005 else f"{value:.2f} ms"

@@ -4,8 +4,9 @@ from functools import partial
 
 from specviz.render.cells import Part, bar
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import counted, fixed, plus_minus, prob
+from specviz.render.numbers import counted, fixed, prob
 from specviz.stats.formula_gap import Dependence, Share, dependence
+from specviz.stats.numbers_table import NUMBER
 from specviz.stats.rates import Rates
 from specviz.ui.metrics.blocks import (
     Fact,
@@ -15,6 +16,7 @@ from specviz.ui.metrics.blocks import (
     bounds,
     facts,
     heading,
+    number_facts,
     on_point,
     paragraph,
     said,
@@ -37,45 +39,21 @@ def _page(rates: Rates, why: Dependence, cells: int, glyphs: Glyphs) -> Lines:
     left, right = _histogram(rates, glyphs), stacked(_causes(why, glyphs), _drift(why, rates, glyphs))
     below = beside(left, right, _HISTOGRAM) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
-        facts(length_facts(rates, why), cells, glyphs), paragraph(reading(rates, why), cells, glyphs, "strong"), below
+        facts(length_facts(rates), cells, glyphs), paragraph(reading(rates, why), cells, glyphs, "strong"), below
     )
 
 
-def length_facts(rates: Rates, why: Dependence) -> list[Fact]:
-    mean, error = rates.tokens_per_round, rates.tokens_per_round_se
-    rounds = sum(rates.histogram.values())
-    return [
-        Fact(
-            "tokens/round",
-            fixed(mean, 2),
-            "" if error is None else f"± {error:.2f}",
-            f"mean N of {counted(rounds, 'uncut round')}, ± one standard error"
-            + (" (from 16 rounds on)." if error is None else " by batch means."),
-            "measured",
-        ),
-        Fact(
-            "accepted/round",
-            fixed(None if mean is None else mean - 1.0, 2),
-            words="one fewer: without the token that ends a round.",
-        ),
-        Fact(
-            "formula, tested",
-            fixed(rates.formula_at_tested, 2),
-            words=f"E[N] = (1 − α^(K+1)) / (1 − α) at α tested {prob(rates.alpha_tested)}, over the K of each round.",
-            style="formula",
-        ),
-        Fact(
-            f"formula, {rates.chance_name}",
-            fixed(rates.formula_at_overlap, 2),
-            words=f"the same at α {rates.chance_name} {prob(rates.alpha_overlap)}.",
-            style="all",
-        ),
-        Fact(
-            "gap",
-            "–" if why.gap is None else plus_minus(why.gap),
-            words="formula at α tested − measured.",
-        ),
-    ]
+def length_facts(rates: Rates) -> list[Fact]:
+    from_16 = " (from 16 rounds on)" if rates.tokens_per_round_se is None else ""
+    rounds = counted(sum(rates.histogram.values()), "uncut round")
+    words = {
+        "tokens_per_round": f"mean N of {rounds}, ± one standard error{from_16} by batch means.",
+        "formula_at_tested": f"{NUMBER['formula_at_tested'].meaning} at α tested {prob(rates.alpha_tested)},"
+        " over the K of each round.",
+        "formula_at_overlap": f"the same at α {rates.chance_name} {prob(rates.alpha_overlap)}.",
+    }
+    styles = {"tokens_per_round": "measured", "formula_at_tested": "formula", "formula_at_overlap": "all"}
+    return number_facts("tokens per round", rates, words, styles)
 
 
 def reading(rates: Rates, why: Dependence) -> str:
