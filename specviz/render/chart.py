@@ -5,9 +5,11 @@ Lines live on the fine grid of 2 x 4 dots a cell (braille), marks on whole cells
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 DOTS_X, DOTS_Y = 2, 4
+AXIS_ROWS = 2
+"""Rows of the x axis: its line and its labels."""
 
 Values = Sequence[float | None]
 Dots = list[tuple[int, int]]
@@ -113,6 +115,21 @@ class Grid:
             begins = any(seen < start - 1 <= index for start in breaks)
             seen = index
             yield x, here, begins
+
+
+def dashed(layer: Layer, *, above: Layer) -> Layer:
+    """``layer`` in dashes two cells long, one where it would cover ``above``."""
+
+    def cells(layer: Layer) -> Dots:
+        return [(x // DOTS_X, y // DOTS_Y) if layer.fine else (x, y) for x, y in layer.points]
+
+    covered = set(cells(above))
+    kept = [
+        point
+        for point, cell in zip(layer.points, cells(layer), strict=True)
+        if cell[0] % 4 < (1 if cell in covered else 2)
+    ]
+    return replace(layer, points=kept)
 
 
 def defined(value: float | None) -> float | None:

@@ -14,9 +14,10 @@ from textual.pilot import Pilot
 
 from specviz.core.events import Settings
 from specviz.render.chart import DOTS_X, DOTS_Y, Grid, round_ticks
+from specviz.render.chart_painter import paint
 from specviz.render.glyphs import UNICODE
 from specviz.stats.run_stats import RunStats, Series
-from specviz.ui.charts.run_charts import AlphaPlot, TokensPlot, paint
+from specviz.ui.charts.run_charts import AlphaPlot, TokensPlot
 from tests.builders import make_header, make_round, make_run
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 
@@ -64,7 +65,7 @@ def test_any_series_draws_in_any_size(ascii: bool) -> None:
             for values in SERIES:
                 plot.show(series_of(values), NO_RATES, shown=len(values))
                 for size in ((1, 1), (5, 3), (12, 4), (40, 10), (200, 50)):
-                    strips = plot.drawn(*size)
+                    strips = plot.strips(*size)
                     assert len(strips) <= size[1]
                     assert all(strip.cell_length == size[0] for strip in strips)
 
@@ -135,18 +136,18 @@ def test_a_chart_is_drawn_again_only_when_something_changed() -> None:
         app.show(30)
         await pilot.pause()
         plot = app.query_one(AlphaPlot)
-        drawn = plot._strips
+        drawn = plot._cached_strips
         assert drawn is not None
         app.show(30)
         await pilot.pause()
-        assert plot._strips is drawn
+        assert plot._cached_strips is drawn
         app.theme = "light"
         await pilot.pause()
         app.show(29)
         await pilot.pause()
-        assert plot._strips is not None
-        assert plot._strips is not drawn
-        assert [s.text for s in plot._strips] != [s.text for s in drawn]
+        assert plot._cached_strips is not None
+        assert plot._cached_strips is not drawn
+        assert [s.text for s in plot._cached_strips] != [s.text for s in drawn]
 
     in_gallery(scenario)
 

@@ -30,7 +30,7 @@ def print_chart(
     key: Iterable[tuple[str, str, str]],
 ) -> None:
     """The chart, and below it ``key``: (sign, name of its style, what it says). ``style``: rich's style by its name."""
-    from specviz.ui.charts.run_charts import paint
+    from specviz.render.chart_painter import paint
 
     painter = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
     for line in paint(grid, layers, y_ticks, signs, k_ticks):

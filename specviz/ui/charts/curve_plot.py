@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from specviz.maths.estimators import Interval
-from specviz.render.cells import Part
-from specviz.render.chart import Grid, Layer
+from specviz.render.cells import Line
+from specviz.render.chart import AXIS_ROWS, Grid, Layer
+from specviz.render.chart_painter import paint
 from specviz.render.glyphs import panel_css
 from specviz.render.k_axis import curve, k_grid, k_ticks, level_line, scale, sign, upright, y_axis
-from specviz.ui.charts.round_chart import AXIS_ROWS
-from specviz.ui.charts.run_charts import paint
-from specviz.ui.widgets.drawn import Drawn
+from specviz.ui.widgets.cell_widget import CellWidget
 
 CHOSEN, BEST = "K", "B"
 _LEAST_CANVAS = (8, 2)
@@ -51,7 +50,7 @@ class CurveView:
         return scale(max(largest, self.low + 0.2), self.low)
 
 
-class CurvePlot(Drawn):
+class CurvePlot(CellWidget):
     """Shows a view."""
 
     PREFIX = "curve"
@@ -85,10 +84,10 @@ class CurvePlot(Drawn):
     def show(self, view: CurveView) -> None:
         if view != self._view:
             self._view = view
-            self.entitle(view.title)
+            self.set_titles(view.title)
             self.redraw()
 
-    def lines(self, width: int, height: int) -> list[list[Part]]:
+    def lines(self, width: int, height: int) -> list[Line]:
         view = self._view
         if view is None:
             return []
@@ -126,7 +125,7 @@ class CurvePlot(Drawn):
     def _double(self) -> str:
         return "=" if self._glyphs.ascii else "═"
 
-    def _key(self, view: CurveView, width: int, high: float) -> list[Part]:
+    def _key(self, view: CurveView, width: int, high: float) -> Line:
         """As many entries as fit whole."""
         signs = self._glyphs
         entries: list[tuple[str, str, str]] = [(CHOSEN, "chosen", "chosen")]
@@ -138,7 +137,7 @@ class CurvePlot(Drawn):
         for level, sign_, style in ((view.limit, self._double, "limit"), (view.even, signs.dash, "level")):
             if level and view.low <= level[1] <= high:
                 entries.append((sign_, style, level[0]))
-        parts: list[Part] = []
+        parts: Line = []
         for marker, style, name in entries:
             width -= len(marker) + len(name) + 3
             if width < 0:

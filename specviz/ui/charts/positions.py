@@ -2,24 +2,20 @@
 
 from typing import ClassVar
 
-from rich.style import Style
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
-from specviz.render.cells import Part, bar, fit
-from specviz.render.glyphs import Glyphs, glyphs, panel_css
+from specviz.render.cells import Line, Part, bar, fit
+from specviz.render.glyphs import Glyphs, panel_css
 from specviz.render.numbers import prob
 from specviz.stats.run_stats import LiveRates, PositionRate
-from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.kept import Kept
-from specviz.ui.widgets.strips import strip_of
+from specviz.ui.widgets.cell_widget import CellWidget
 
 _PROB = 4
 _LEAST_BAR, _MOST_BAR = 3, 16
 
 
-def lines_of(rates: LiveRates, rows: int, width: int, glyphs: Glyphs) -> list[list[Part]]:
+def lines_of(rates: LiveRates, rows: int, width: int, glyphs: Glyphs) -> list[Line]:
     """Header and ``rows`` rows in named styles; bars go where there is no room, then the counts."""
     counts = max([3, *(len(_counts(r.reached, r.drafted)) for r in rates.per_position)])
     index = len(str(max(1, rows)))
@@ -32,7 +28,7 @@ def lines_of(rates: LiveRates, rows: int, width: int, glyphs: Glyphs) -> list[li
     else:
         first = second = bars
     size = [column + (cells + 1 if cells else 0) for cells in (first, second)]
-    lines: list[list[Part]] = [
+    lines: list[Line] = [
         [("i".rjust(index) + " " + fit(" if tested", size[0], ascii=glyphs.ascii) + "   of all rounds", "head")]
     ]
     known = {rate.position: rate for rate in rates.per_position}
@@ -57,10 +53,10 @@ def _counts(part: int, whole: int) -> str:
     return f"{part}/{whole}"
 
 
-class PositionsPanel(Bordered, Kept, ScrollView, can_focus=False):
+class PositionsPanel(CellWidget, ScrollView, can_focus=False):
     """A row a draft position, as many as the largest K seen."""
 
-    ALLOW_SELECT = False
+    PREFIX = "positions"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"positions--head", "positions--tested", "positions--all"}
     DEFAULT_CSS = (
         panel_css("PositionsPanel")
@@ -73,12 +69,10 @@ class PositionsPanel(Bordered, Kept, ScrollView, can_focus=False):
     )
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id, classes=classes)
-        self._glyphs = glyphs(ascii)
+        super().__init__(id=id, classes=classes, ascii=ascii)
         self._rates: LiveRates | None = None
         self._depth = 0
-        self.set_class(ascii, "-ascii")
-        self.entitle("acceptance by position")
+        self.set_titles("acceptance by position")
 
     def show(self, rates: LiveRates) -> None:
         if self._rates is not None and rates.per_position == self._rates.per_position:
@@ -90,12 +84,7 @@ class PositionsPanel(Bordered, Kept, ScrollView, can_focus=False):
             self.virtual_size = Size(0, depth + 1)
         self.redraw()
 
-    def drawn(self, width: int, height: int) -> list[Strip]:
-        base = self.rich_style
+    def lines(self, width: int, height: int) -> list[Line]:
         if self._rates is None or not self._depth:
-            return [strip_of([("no draft tested yet", self._style("head"))], width, base)]
-        lines = lines_of(self._rates, self._depth, width, self._glyphs)
-        return [strip_of([(text, self._style(name)) for text, name in parts], width, base) for parts in lines]
-
-    def _style(self, name: str) -> Style:
-        return Style.null() if name == "text" else self.painted(f"positions--{name}")
+            return [[("no draft tested yet", "head")]]
+        return lines_of(self._rates, self._depth, width, self._glyphs)

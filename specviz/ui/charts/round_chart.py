@@ -4,21 +4,19 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from specviz.render.cells import Part
-from specviz.render.chart import DOTS_X, DOTS_Y, Grid, Layer, defined
+from specviz.render.cells import Line
+from specviz.render.chart import AXIS_ROWS, DOTS_X, DOTS_Y, Grid, Layer, defined
 from specviz.stats.run_stats import LiveRates, Series
-from specviz.ui.widgets.drawn import Drawn
+from specviz.ui.widgets.cell_widget import CellWidget
 
 LEAST_ROUNDS = 10
 """Rounds the x axis has room for from the start."""
-AXIS_ROWS = 2
-"""Rows of the x axis: its line and its labels."""
 _POINT_EVERY = 4
 _LEAST_CANVAS = (4, 2)
 _LEAST_ROWS_FOR_KEY = 7
 
 
-class RoundsPlot(Drawn):
+class RoundsPlot(CellWidget):
     """A chart over rounds. Subclasses say what is drawn, by which numbers it is titled, and what stands in for it."""
 
     PREFIX = "plot"
@@ -33,14 +31,14 @@ class RoundsPlot(Drawn):
     def show(self, series: Series, rates: LiveRates, *, shown: int) -> None:
         """Show the values up to round ``shown``; the title names the numbers of ``rates``."""
         title, first = self._title(rates)
-        self.entitle(title, f"since round {first}" if first > 1 else "")
+        self.set_titles(title, f"since round {first}" if first > 1 else "")
         if shown == self._shown and series == self._series and self._depth(rates) == self._depth(self._rates):
             self._rates = rates
             return
         self._series, self._rates, self._shown = series, rates, shown
         self.redraw()
 
-    def lines(self, width: int, height: int) -> list[list[Part]]:
+    def lines(self, width: int, height: int) -> list[Line]:
         key = self._key() if height >= _LEAST_ROWS_FOR_KEY else []
         columns, rows = width - self._label_width() - 1, height - AXIS_ROWS - bool(key)
         if not self._drawable():
@@ -83,7 +81,7 @@ class RoundsPlot(Drawn):
         """The numbers, and the first round they count."""
 
     @abstractmethod
-    def _key(self) -> list[Part]: ...
+    def _key(self) -> Line: ...
 
     @abstractmethod
     def _label_width(self) -> int: ...
@@ -95,7 +93,7 @@ class RoundsPlot(Drawn):
     def _small(self) -> str: ...
 
     @abstractmethod
-    def _chart(self, columns: int, rows: int) -> list[list[Part]]: ...
+    def _chart(self, columns: int, rows: int) -> list[Line]: ...
 
 
 def any_defined(values: Sequence[float | None]) -> bool:

@@ -8,7 +8,7 @@ from textual.message import Message
 
 from specviz.core.safe_text import visible
 from specviz.render.cells import Part, fit
-from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs
+from specviz.render.glyphs import COMPONENTS, component, component_css
 from specviz.render.numbers import prob
 from specviz.render.screen_text import in_ascii
 from specviz.ui.run.jumps import Hit
@@ -41,8 +41,7 @@ class HitList(LineList):
             self.index = index
 
     def __init__(self, *, ascii: bool = False) -> None:
-        super().__init__()
-        self._glyphs = glyphs(ascii)
+        super().__init__(ascii=ascii)
         self._hits: Sequence[Hit] = ()
 
     @property
@@ -61,12 +60,12 @@ class HitList(LineList):
         self.post_message(self.Clicked(index))
 
     def draw_head(self, width: int) -> DrawnLine:
-        return [(self._head(width), self.painted("hits--head"))], Style.null()
+        return [(self._head(width), self.component_style("hits--head"))], Style.null()
 
     def draw_row(self, index: int, width: int) -> DrawnLine:
         chosen = index == self.cursor_row
         parts = self._parts(self._hits[index], chosen, width)
-        tint = self.painted("hits--chosen") if chosen else Style.null()
+        tint = self.component_style("hits--chosen") if chosen else Style.null()
         return [(text, self._style(name)) for text, name in parts], tint
 
     def _token_cells(self, width: int) -> int:
@@ -94,5 +93,5 @@ class HitList(LineList):
     def _style(self, name: str) -> Style:
         if not name:
             return Style.null()
-        style = self.painted(name.removeprefix("mark:"))
+        style = self.component_style(name.removeprefix("mark:"))
         return style + _UPRIGHT if name.startswith("mark:") else style

@@ -10,23 +10,22 @@ from textual.strip import Strip
 
 from specviz.core.events import Prompt, Round
 from specviz.render.cells import Line
-from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.render.glyphs import COMPONENTS, component, component_css, panel_css
 from specviz.render.numbers import counted
 from specviz.render.phases import WAITING, Stage
 from specviz.render.token_report import heading
 from specviz.ui.inspector.layout import inspection, prompt_lines
-from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.strips import strip_of
+from specviz.ui.widgets.cell_widget import CellWidget
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _BOLD = Style(bold=True)
 _NAMES = ("head", "quiet", "faint", "strong", "bar", "special", "would")
 
 
-class Inspector(Bordered, ScrollView, can_focus=False):
+class Inspector(CellWidget, ScrollView, can_focus=False):
     """One token of a round; before the first round the tokens of the prompt. What is too long scrolls."""
 
-    ALLOW_SELECT = False
+    PREFIX = "inspector"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *COMPONENTS,
         component(WAITING),
@@ -52,16 +51,14 @@ class Inspector(Bordered, ScrollView, can_focus=False):
     )
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id, classes=classes)
-        self._glyphs = glyphs(ascii)
+        super().__init__(id=id, classes=classes, ascii=ascii)
         self._round: Round | None = None
         self._row = 0
         self._known: Stage = "decided"
         self._prompt: Prompt | None = None
         self._special_ids: Set[int] = frozenset()
         self._lines: list[Line] | None = None
-        self.set_class(ascii, "-ascii")
-        self.entitle("Inspector")
+        self.set_titles("Inspector")
 
     def show(
         self,
@@ -85,7 +82,7 @@ class Inspector(Bordered, ScrollView, can_focus=False):
             self.scroll_to(y=0, animate=False, immediate=True, force=True)
         self._round, self._row, self._known = round, row, known
         self._prompt, self._special_ids = prompt, special_ids
-        self.entitle(self._heading())
+        self.set_titles(self._heading())
         self._lay_out()
 
     def _heading(self) -> str:
@@ -114,16 +111,13 @@ class Inspector(Bordered, ScrollView, can_focus=False):
         self._lay_out()
 
     def render_line(self, y: int) -> Strip:
-        base, cells = self.rich_style, self.scrollable_content_region.width
-        at = y + self.scroll_offset.y
-        line = self._lines[at] if self._lines and at < len(self._lines) else []
-        return strip_of([(text, self._style(name)) for text, name in line], cells, base)
+        y += self.scroll_offset.y
+        line = self._lines[y] if self._lines and y < len(self._lines) else []
+        return self.strip(line, self.scrollable_content_region.width)
 
-    def _style(self, name: str) -> Style:
-        if name == "text":
-            return Style.null()
-        if name in _NAMES:
-            return self.painted(f"inspector--{name}")
+    def style_of(self, name: str) -> Style:
+        if name == "text" or name in _NAMES:
+            return super().style_of(name)
         prefix, _, kind = name.rpartition(":")
-        style = self.painted(component(kind))
+        style = self.component_style(component(kind))
         return style + _UPRIGHT if prefix == "mark" else style + _BOLD if prefix == "name" else style

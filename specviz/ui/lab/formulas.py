@@ -7,10 +7,10 @@ from specviz.core.safe_text import width as width_of
 from specviz.render.cells import Part, wrapped
 from specviz.render.glyphs import panel_css
 from specviz.render.screen_text import in_ascii
-from specviz.ui.widgets.drawn import Drawn
+from specviz.ui.widgets.cell_widget import CellWidget
 
 
-class FormulaPanel(Drawn):
+class FormulaPanel(CellWidget):
     """As many lines as fit: formulas and numbers in pairs, numbers alone where it is small; the comparison comes last.
     A result is never cut: what it is computed from is left out first."""
 
@@ -30,7 +30,7 @@ class FormulaPanel(Drawn):
     _shown: tuple[Sequence[tuple[str, str]], Sequence[str]] = ((), ())
 
     def on_mount(self) -> None:
-        self.entitle("with the numbers put in")
+        self.set_titles("with the numbers put in")
 
     def show(self, written: Sequence[tuple[str, str]], comparison: Sequence[str]) -> None:
         """``written``: (formula, with numbers), as from ``lab.written``; ``comparison``: lines."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 from specviz.render.cells import EIGHTHS, Part
 from specviz.render.glyphs import Glyphs, panel_css
 from specviz.render.numbers import prob
-from specviz.ui.widgets.drawn import Drawn
+from specviz.ui.widgets.cell_widget import CellWidget
 
 _WIDEST = 7
 _LABELLED = 5
@@ -73,7 +73,7 @@ def _names(count: int, cells: int) -> str:
     return "".join(line)
 
 
-class LengthBars(Drawn):
+class LengthBars(CellWidget):
     """The distribution of a round's tokens."""
 
     PREFIX = "bars"
@@ -91,7 +91,7 @@ class LengthBars(Drawn):
     _shown: tuple[tuple[float, ...], tuple[float, ...] | None] = ((), None)
 
     def show(self, title: str, values: tuple[float, ...], measured: tuple[float, ...] | None) -> None:
-        self.entitle(title)
+        self.set_titles(title)
         if (values, measured) != self._shown:
             self._shown = values, measured
             self.redraw()

@@ -8,7 +8,7 @@ from specviz.lab.lossless import Share, total
 from specviz.render.cells import Part, fit, wrapped
 from specviz.render.glyphs import panel_css
 from specviz.render.numbers import prob
-from specviz.ui.widgets.drawn import Drawn
+from specviz.ui.widgets.cell_widget import CellWidget
 
 STAGES = 4
 """p and q; what is accepted; what is resampled; and the first bar put together. Every further step adds a bar."""
@@ -17,7 +17,7 @@ _LEAST_BAR = 10
 _RESAMPLED, _ASCII_RESAMPLED = "▒", "="
 
 
-class MassPanel(Drawn):
+class MassPanel(CellWidget):
     """A row an id; a step reveals more of each row, and the rows do not move.
 
     Bars share one scale, but for the row of all other ids, which has its own.
@@ -55,7 +55,7 @@ class MassPanel(Drawn):
         """``rows`` after ``step`` steps; ``drafted`` is the id that was tested."""
         if (rows, step, drafted, rule) != self._shown:
             self._shown = rows, step, drafted, rule
-            self.entitle("p = accepted + resampled", f"step {step + 1} of {STAGES + len(rows)}")
+            self.set_titles("p = accepted + resampled", f"step {step + 1} of {STAGES + len(rows)}")
             self.redraw()
 
     def lines(self, width: int, height: int) -> list[list[Part]]:

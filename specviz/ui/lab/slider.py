@@ -2,25 +2,22 @@
 
 from typing import ClassVar
 
-from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
 from specviz.render.cells import Part, fit
-from specviz.render.glyphs import glyphs
-from specviz.ui.widgets.painted import Painted
-from specviz.ui.widgets.strips import strip_of
+from specviz.ui.widgets.cell_widget import CellWidget
 
 _LABEL, _VALUE, _NOTE = 8, 5, 26
 _LEAST_TRACK = 10
 _KNOB, _ASCII_KNOB = "█", "#"
 
 
-class Slider(Painted):
+class Slider(CellWidget):
     """Shows what it is told; a press on the track, a drag from there or the wheel posts what is wanted."""
 
-    ALLOW_SELECT = False
+    PREFIX = "slider"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "slider--label",
         "slider--on",
@@ -66,9 +63,8 @@ class Slider(Painted):
             return self.slider
 
     def __init__(self, label: str, *, id: str, ascii: bool = False) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, ascii=ascii)
         self._label = label
-        self._glyphs = glyphs(ascii)
         self._shown: tuple[float, str, float | None, str, bool] = (0.0, "", None, "", False)
         self._dragged = False
 
@@ -81,7 +77,7 @@ class Slider(Painted):
 
     def render_line(self, y: int) -> Strip:
         width = self.content_size.width
-        return strip_of([(text, self._style(name)) for text, name in self._parts(width)], width, self.rich_style)
+        return self.strip(self._parts(width), width)
 
     def _parts(self, width: int) -> list[Part]:
         share, value, measured, note, selected = self._shown
@@ -105,9 +101,6 @@ class Slider(Painted):
         room = width - _LABEL - _VALUE - 1
         with_note = room - _NOTE - 2
         return max(0, with_note if with_note >= _LEAST_TRACK else room)
-
-    def _style(self, name: str) -> Style:
-        return self.painted(f"slider--{name}")
 
     # -- the mouse
 

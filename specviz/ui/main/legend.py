@@ -3,30 +3,22 @@
 from typing import ClassVar
 
 from rich.style import Style
-from textual.strip import Strip
-from textual.widget import Widget
 
-from specviz.render.cells import Part
-from specviz.render.glyphs import COMPONENTS, SIGNS, component, component_css, glyphs
-from specviz.ui.widgets.strips import strip_of
+from specviz.render.cells import Line, Part
+from specviz.render.glyphs import COMPONENTS, SIGNS, component, component_css
+from specviz.ui.widgets.cell_widget import CellWidget
 
 _GAPS = (2, 1)
 
 
-class Legend(Widget):
+class Legend(CellWidget):
     """One line; where it is too narrow, the last entries go."""
 
-    ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS
     DEFAULT_CSS = component_css("Legend") + "\nLegend { height: 1; padding: 0 1; color: $secondary; }\n"
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id, classes=classes)
-        self._glyphs = glyphs(ascii)
-
-    def render_line(self, y: int) -> Strip:
-        width, base = self.content_size.width, self.rich_style
-        return strip_of([(text, self._style(name)) for text, name in self._parts(width)], width, base)
+    def lines(self, width: int, height: int) -> list[Line]:
+        return [self._parts(width)]
 
     def _parts(self, width: int) -> list[Part]:
         entries = [(self._glyphs.mark(sign.kind), sign.kind) for sign in SIGNS if sign.kind != "prompt"]
@@ -45,8 +37,8 @@ class Legend(Widget):
             parts.append((f"   {closing}", component("prompt")))
         return parts
 
-    def _style(self, name: str) -> Style:
+    def style_of(self, name: str) -> Style:
         if not name:
             return Style.null()
         plain = Style(strike=False, underline=False, italic=False)
-        return self.get_component_rich_style(name, partial=True) + plain
+        return self.component_style(name) + plain

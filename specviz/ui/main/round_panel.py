@@ -13,7 +13,7 @@ from specviz.core.safe_text import clip
 from specviz.core.safe_text import width as cells
 from specviz.render.cells import Part
 from specviz.render.explanations import ending
-from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.render.glyphs import COMPONENTS, component, component_css, panel_css
 from specviz.render.phases import (
     WAITING,
     Reveal,
@@ -26,22 +26,20 @@ from specviz.render.phases import (
     without_correction,
 )
 from specviz.ui.main.round_rows import Columns, RoundTable
-from specviz.ui.widgets.bordered import Bordered
-from specviz.ui.widgets.kept import Kept
-from specviz.ui.widgets.strips import strip_of
+from specviz.ui.widgets.cell_widget import CellWidget
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _NOTE_LINES = 2
 _MOST_NOTE_LINES = 4
 
 
-class RoundPanel(Bordered, Kept):
+class RoundPanel(CellWidget):
     """The table of a round, the sentence about the chosen row, the times.
 
     Rows stand still: one is reserved for every position of the largest K seen and one for the last token.
     """
 
-    ALLOW_SELECT = False
+    PREFIX = "round"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *COMPONENTS,
         component(WAITING),
@@ -73,16 +71,14 @@ class RoundPanel(Bordered, Kept):
             self.row = row
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id, classes=classes)
-        self._glyphs = glyphs(ascii)
+        super().__init__(id=id, classes=classes, ascii=ascii)
         self._round: Round | None = None
         self._row: int | None = None
         self._reveal: Reveal | None = None
         self._max_k = 0
         self._top = 0
         self._rows: list[int | None] = []
-        self.set_class(ascii, "-ascii")
-        self.entitle("Round")
+        self.set_titles("Round")
 
     def show(
         self,
@@ -98,7 +94,7 @@ class RoundPanel(Bordered, Kept):
         With ``reveal`` only what is known in that phase; a row still hidden gives way to the one the phase is about.
         """
         reveal = partial(reveal)
-        self.entitle(
+        self.set_titles(
             headline(round, reveal, self._glyphs) if round else "Round",
             ending(end, self._glyphs) if end and round and reveal is None else "",
         )
@@ -116,11 +112,11 @@ class RoundPanel(Bordered, Kept):
             if row is not None:
                 self.post_message(self.RowClicked(row))
 
-    def drawn(self, width: int, height: int) -> list[Strip]:
+    def strips(self, width: int, height: int) -> list[Strip]:
         shown = self._round
         self._rows = []
         if shown is None:
-            return [strip_of([(" no round yet", self._style("quiet"))], width, self.rich_style)]
+            return [self.strip([(" no round yet", "quiet")], width)]
         head, times = height >= 4, height >= 6
         notes = [(line, "text") for line in self._notes(shown, width)]
         told = shown if self._reveal is None else without_correction(shown)
@@ -153,12 +149,8 @@ class RoundPanel(Bordered, Kept):
         if times:
             line = f" {times_so_far(shown, self._reveal, self._glyphs)}"
             lines.append([(clip(line, width, ascii=self._glyphs.ascii), "head")])
-        base = self.rich_style
-        tint = self.painted("round--chosen")
-        return [
-            strip_of([(text, self._style(name)) for text, name in parts], width, base + tint if y in chosen else base)
-            for y, parts in enumerate(lines)
-        ]
+        tinted = self.rich_style + self.component_style("round--chosen")
+        return [self.strip(line, width, tinted if y in chosen else None) for y, line in enumerate(lines)]
 
     def _notes(self, shown: Round, width: int) -> list[str]:
         sentences = explain_phase(shown, self._reveal, self._glyphs, self._row).split("\n")
@@ -176,13 +168,11 @@ class RoundPanel(Bordered, Kept):
         slot = self._max_k if self._row is None or self._row >= k else self._row
         self._top = max(min(self._top, slot, reserved - table), slot - table + 1, 0)
 
-    def _style(self, name: str) -> Style:
-        if name == "text":
-            return Style.null()
-        if name in ("head", "quiet", "faint", "strong"):
-            return self.painted(f"round--{name}")
+    def style_of(self, name: str) -> Style:
+        if name in ("text", "head", "quiet", "faint", "strong"):
+            return super().style_of(name)
         kind = name.removeprefix("mark:")
-        style = self.painted(component(kind))
+        style = self.component_style(component(kind))
         return style + _UPRIGHT if kind != name else style
 
 

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from specviz.render.glyphs import Glyphs, glyphs
-from specviz.ui.widgets.painted import Painted
-from specviz.ui.widgets.strips import strip_of
+from specviz.render.glyphs import Glyphs
+from specviz.ui.widgets.cell_widget import CellWidget
 
 HINT = "  N of each round; [ ] = shown, click to jump"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -37,10 +35,10 @@ def window(count: int, shown: int, room: int, first: int) -> int:
     return max(0, min(max(min(first, shown - 1), shown - room), last))
 
 
-class RoundStrip(Painted):
+class RoundStrip(CellWidget):
     """A cell a round; click to jump to it."""
 
-    ALLOW_SELECT = False
+    PREFIX = "strip"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"strip--cell", "strip--later", "strip--shown", "strip--hint"}
     DEFAULT_CSS = """
     RoundStrip { height: 1; padding: 0 1; }
@@ -59,9 +57,7 @@ class RoundStrip(Painted):
             self.round = round
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id, classes=classes)
-        self._glyphs = glyphs(ascii)
-        self.set_class(ascii, "-ascii")
+        super().__init__(id=id, classes=classes, ascii=ascii)
         self._values: Sequence[int] = ()
         self._shown = 0
         self._whole = True
@@ -86,10 +82,10 @@ class RoundStrip(Painted):
                 self.post_message(self.JumpTo(target))
 
     def render_line(self, y: int) -> Strip:
-        width, base = self.content_size.width, self.rich_style
+        width = self.content_size.width
         parts = self._parts(width)
         self._targets = [target for text, _, target in parts for _ in text]
-        return strip_of([(text, self._style(name)) for text, name, _ in parts], width, base)
+        return self.strip([(text, name) for text, name, _ in parts], width)
 
     def _parts(self, width: int) -> list[tuple[str, str, int | None]]:
         """(text, style, round a click on it goes to)."""
@@ -111,6 +107,3 @@ class RoundStrip(Painted):
         if last == len(values) and first == 0 and sum(len(text) for text, _, _ in parts) + len(HINT) <= width:
             parts.append((HINT, "hint", None))
         return parts
-
-    def _style(self, name: str) -> Style:
-        return self.painted(f"strip--{name}")

@@ -12,12 +12,12 @@ from textual.strip import Strip
 
 from specviz.core.events import End
 from specviz.render.explanations import ending
-from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs, panel_css
+from specviz.render.glyphs import COMPONENTS, component, component_css, panel_css
 from specviz.render.phases import WAITING, Reveal, partial
 from specviz.render.transcript import NOTHING_TOLD, Telling
 from specviz.render.transcript_layout import NOTHING, Story
 from specviz.render.word_wrap import Span, nearest
-from specviz.ui.widgets.bordered import Bordered
+from specviz.ui.widgets.cell_widget import CellWidget
 
 _PLAIN = Style(strike=False, underline=False, italic=False)
 _CURSOR = Style(reverse=True, bold=True)
@@ -25,10 +25,9 @@ _UNDIMMED = Style(dim=False)
 _PARTS = ("text--shown", "text--special", "text--matched", "text--copied")
 
 
-class TextPanel(Bordered, ScrollView, can_focus=False):
+class TextPanel(CellWidget, ScrollView, can_focus=False):
     """The text as of one round; it follows the end unless scrolled away from it."""
 
-    ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, component(WAITING), *_PARTS}
     DEFAULT_CSS = (
         panel_css("TextPanel")
@@ -55,8 +54,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
             self.row = row
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id, classes=classes)
-        self._glyphs = glyphs(ascii)
+        super().__init__(id=id, classes=classes, ascii=ascii)
         self._story = Story(Telling(NOTHING_TOLD, ascii=ascii), self._glyphs, 1)
         self._row: int | None = None
         self._reveal: Reveal | None = None
@@ -66,8 +64,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         self._laid_out_height = 0
         self._source = NOTHING
         self._styles: dict[tuple[str, str, bool, bool], Style] = {}
-        self.set_class(ascii, "-ascii")
-        self.entitle("Text")
+        self.set_titles("Text")
 
     def start(self, telling: Telling) -> None:
         """Begin a run: forget what was shown, show the prompt. What is told later, `show` brings to the screen."""
@@ -146,7 +143,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         if count != before:
             self._set_scrolled_height(count)
         at_end = self._end is not None and self._reveal is None and story.shown == len(story.telling.told)
-        self.entitle("Text", ending(self._end, self._glyphs) if self._end and at_end else "")
+        self.set_titles("Text", ending(self._end, self._glyphs) if self._end and at_end else "")
         if following:
             self._bring_into_view()
         self.refresh_lines(first, max(before, count) - first + 1)
@@ -210,7 +207,7 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         part = self._source.get((span.round, span.row))
         if part is None or segment.style is None:
             return segment
-        style = self.get_component_rich_style(f"text--{part}", partial=True)
+        style = self.component_style(f"text--{part}")
         return Segment(span.text, segment.style + _UNDIMMED + style)
 
     def _style(self, span: Span, shown: bool, row: int | None) -> Style:
@@ -218,13 +215,13 @@ class TextPanel(Bordered, ScrollView, can_focus=False):
         key = span.kind, span.role, shown, cursor
         style = self._styles.get(key)
         if style is None:
-            style = self.get_component_rich_style(component(span.kind), partial=True)
+            style = self.component_style(component(span.kind))
             if span.role == "special":
-                style += self.get_component_rich_style("text--special", partial=True)
+                style += self.component_style("text--special")
             if span.role in ("mark", "ghost-mark"):
                 style += _PLAIN
             if shown:
-                style += self.get_component_rich_style("text--shown", partial=True)
+                style += self.component_style("text--shown")
             if cursor:
                 style += _CURSOR
             self._styles[key] = style

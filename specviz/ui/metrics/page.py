@@ -12,10 +12,8 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from specviz.render.glyphs import glyphs
 from specviz.ui.metrics.blocks import Layout, Lines
-from specviz.ui.widgets.painted import Painted
-from specviz.ui.widgets.strips import strip_of
+from specviz.ui.widgets.cell_widget import CellWidget
 
 STYLES = (
     "text",
@@ -33,14 +31,15 @@ STYLES = (
 )
 
 
-class Page(ScrollView, Painted):
+class Page(CellWidget, ScrollView):
     """Lines laid out anew for every width; only those in view are painted."""
 
-    ALLOW_SELECT = False
+    PREFIX = "page"
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"page--{name}" for name in STYLES}
     DEFAULT_CSS = """
     Page {
-        padding: 0 1; overflow-x: hidden; scrollbar-size-vertical: 1; scrollbar-gutter: stable;
+        width: 1fr; padding: 0 1; overflow-x: hidden; overflow-y: auto;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable;
         background: $background; color: $foreground;
     }
     Page > .page--text { color: $foreground; }
@@ -58,8 +57,7 @@ class Page(ScrollView, Painted):
     """
 
     def __init__(self, *, id: str, ascii: bool = False) -> None:
-        super().__init__(id=id)
-        self._glyphs = glyphs(ascii)
+        super().__init__(id=id, ascii=ascii)
         self._layout: Layout | None = None
         self._width = 0
         self._lines: Lines = []
@@ -90,9 +88,8 @@ class Page(ScrollView, Painted):
         y += self.scroll_offset.y
         strip = self._strips.get(y)
         if strip is None:
-            parts = self._lines[y] if y < len(self._lines) else []
-            styled = [(text, self.painted(f"page--{name}")) for text, name in parts]
-            strip = self._strips[y] = strip_of(styled, self._width, self.rich_style)
+            line = self._lines[y] if y < len(self._lines) else []
+            strip = self._strips[y] = self.strip(line, self._width)
         return strip
 
 

@@ -86,10 +86,10 @@ class TokenTable(LineList, can_focus=True):
         line = self._listing.line(index) if self._listing else []
         if index != self.cursor_row:
             return self._styled(line), Style.null()
-        return [_BESIDE, *((text, Style.null()) for text, _ in line)], self.painted("row--cursor")
+        return [_BESIDE, *((text, Style.null()) for text, _ in line)], self.component_style("row--cursor")
 
     def _styled(self, line: Line) -> list[tuple[str, Style]]:
-        return [_BESIDE, *((text, self.painted(f"row--{name}")) for text, name in line)]
+        return [_BESIDE, *((text, self.component_style(f"row--{name}")) for text, name in line)]
 
     def clicked(self, index: int) -> None:
         """The first click chooses a line, one more the way to its round."""

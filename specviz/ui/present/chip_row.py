@@ -3,23 +3,22 @@
 from typing import ClassVar
 
 from rich.style import Style
-from textual.strip import Strip
 
-from specviz.render.glyphs import COMPONENTS, component, component_css, glyphs
+from specviz.render.cells import Line
+from specviz.render.glyphs import COMPONENTS, component, component_css
 from specviz.render.phases import WAITING
 from specviz.ui.present.chip_grid import Grid, grid
 from specviz.ui.present.chips import Moment, chips, legend
-from specviz.ui.widgets.kept import Kept
-from specviz.ui.widgets.strips import strip_of
+from specviz.ui.widgets.cell_widget import CellWidget
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _BOLD = Style(bold=True)
 
 
-class ChipRow(Kept):
+class ChipRow(CellWidget):
     """Draws one moment of a round in the places its grid has for every round."""
 
-    ALLOW_SELECT = False
+    PREFIX = "chip"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *COMPONENTS,
         component(WAITING),
@@ -39,8 +38,7 @@ class ChipRow(Kept):
     )
 
     def __init__(self, *, id: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id)
-        self._glyphs = glyphs(ascii)
+        super().__init__(id=id, ascii=ascii)
         self._moment: Moment | None = None
         self._grid: Grid = grid(1, 1, 1)
 
@@ -58,19 +56,16 @@ class ChipRow(Kept):
             self._moment = moment
             self.redraw()
 
-    def drawn(self, width: int, height: int) -> list[Strip]:
-        base = self.rich_style
-        moment, glyphs = self._moment, self._glyphs
-        lines = legend(self._grid, glyphs) if moment is None else chips(moment, self._grid, glyphs)
-        return [strip_of([(text, self._style(name)) for text, name in line], width, base) for line in lines]
+    def lines(self, width: int, height: int) -> list[Line]:
+        if self._moment is None:
+            return legend(self._grid, self._glyphs)
+        return chips(self._moment, self._grid, self._glyphs)
 
-    def _style(self, name: str) -> Style:
-        if name == "text":
-            return Style.null()
+    def style_of(self, name: str) -> Style:
         part, _, kind = name.partition(":")
         if not kind:
-            return self.painted(f"chip--{name}")
-        style = self.painted(component(kind))
+            return super().style_of(name)
+        style = self.component_style(component(kind))
         if part == "token":
             return style + _BOLD
         return style + _UPRIGHT + Style(bold=part == "mark")

@@ -6,12 +6,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from specviz.render.glyphs import COMPONENTS, Glyphs, component, component_css, glyphs
+from specviz.render.glyphs import COMPONENTS, Glyphs, component, component_css
 from specviz.render.phases import Reveal
 from specviz.render.transcript import NOTHING_TOLD, Telling, Told
 from specviz.render.transcript_layout import Story
 from specviz.render.word_wrap import Flow, Span
-from specviz.ui.widgets.painted import Painted
+from specviz.ui.widgets.cell_widget import CellWidget
 
 _AIRY = 8
 """Lines of height from which on every other one stays empty."""
@@ -33,10 +33,9 @@ class PlainStory(Story):
         flow.add(text, like)
 
 
-class CalmText(Painted):
+class CalmText(CellWidget):
     """The last lines of the text as of one round."""
 
-    ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "calm--text", "calm--prompt"}
     DEFAULT_CSS = (
         component_css("CalmText")
@@ -48,8 +47,7 @@ class CalmText(Painted):
     )
 
     def __init__(self, *, id: str | None = None, ascii: bool = False) -> None:
-        super().__init__(id=id)
-        self._glyphs = glyphs(ascii)
+        super().__init__(id=id, ascii=ascii)
         self._story = PlainStory(Telling(NOTHING_TOLD, ascii=ascii), self._glyphs, 1)
         self._taken = 0
         self._fresh = False
@@ -90,7 +88,7 @@ class CalmText(Painted):
 
     def _style(self, span: Span) -> Style:
         if span.kind == "prompt":
-            return self.painted("calm--prompt")
+            return self.component_style("calm--prompt")
         if self._fresh and span.round == self._story.shown:
-            return self.painted(component(span.kind)) + _BOLD
-        return self.painted("calm--text")
+            return self.component_style(component(span.kind)) + _BOLD
+        return self.component_style("calm--text")

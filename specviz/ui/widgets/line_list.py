@@ -8,28 +8,26 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from specviz.ui.widgets.painted import Painted
-from specviz.ui.widgets.strips import strip_of
+from specviz.ui.widgets.cell_widget import CellWidget, strip_of
 
 DrawnLine = tuple[list[tuple[str, Style]], Style]
 """The pieces of a line, and what they stand on."""
 
 
-class LineList(Painted, ScrollView, can_focus=False):
+class LineList(CellWidget, ScrollView, can_focus=False):
     """A head and lines below it, one of them chosen; only what can be seen is drawn, and again where it changed.
 
     Subclasses say how many lines there are and draw them; they call ``choose`` when they show others.
     """
 
-    ALLOW_SELECT = False
     DEFAULT_CSS = """
     LineList {
         height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; scrollbar-gutter: stable;
     }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, ascii: bool = False) -> None:
+        super().__init__(ascii=ascii)
         self._chosen = 0
         self._drawn: dict[int, DrawnLine] = {}
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from specviz.bench.report import BenchReport, Row, Spread
 from specviz.cli.shared.terminal_chart import ROWS, columns_beside, print_chart
-from specviz.render.chart import DOTS_X, Grid, Layer
+from specviz.render.chart import DOTS_X, Grid, Layer, dashed
 from specviz.render.console import show, speaks_unicode
 from specviz.render.glyphs import glyphs
 from specviz.render.k_axis import curve, level_line, scale, sign, upright, y_axis
@@ -49,8 +49,6 @@ def series_of(rows: Iterable[Row]) -> Series:
 
 
 def _chart(series: Series, name: str, most: int) -> None:
-    from specviz.ui.charts.run_charts import dashed
-
     signs = glyphs(not speaks_unicode(sys.stdout))
     high, ticks = y_axis(0.0, scale(max(1.2, series.largest)), ROWS)
     columns = columns_beside(ticks)
