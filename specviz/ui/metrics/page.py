@@ -31,7 +31,7 @@ STYLES = (
 )
 
 
-class Page(CellWidget, ScrollView):
+class Page(CellWidget, ScrollView, can_focus=True):
     """Lines laid out anew for every width; only those in view are painted."""
 
     PREFIX = "page"
