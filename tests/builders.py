@@ -58,7 +58,7 @@ def make_token(text: Text = " the", token_id: int | None = None) -> Token:
 
 
 def make_top(text: Text, prob: float, *others: tuple[Text, float]) -> Top:
-    """A top list: the token itself and others, most probable first, to six digits as in a trace, none with probability 0."""
+    """A top list, most probable first, none with probability 0; six digits, as in a trace."""
     entries = [Candidate(id_of(t), data_of(t), float(f"{w:.6g}")) for t, w in ((text, prob), *others) if w > 0]
     return tuple(sorted(entries, key=lambda c: (-c.prob, c.id)))
 

@@ -5,7 +5,6 @@ import json
 import math
 import re
 import sys
-import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -266,9 +265,7 @@ def test_twenty_prompts_come_with_specviz() -> None:
 def test_usage_errors(args: tuple[str, ...], named: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").write_text("\n \n")
     (tmp_path / "latin").write_bytes(b"\xe9")
-    begun = time.monotonic()
     assert main(["bench", *(arg.format(empty=tmp_path / "empty", latin=tmp_path / "latin") for arg in args)]) == 2
-    assert time.monotonic() - begun < 1
     err = capfd.readouterr().err
     assert named in err and "Traceback" not in err and len(err.splitlines()) <= 3
 

@@ -5,7 +5,6 @@ import re
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,11 +51,9 @@ def folder(shelf: Shelf, tmp_path: Path) -> Path:
     return path
 
 
-def refused(capfd: pytest.CaptureFixture[str], *args: str, seconds: float = 1.0) -> str:
-    """The sentence that `run` and `check` refuse a pair with; libraries being loaded, at once."""
-    begun = time.monotonic()
+def refused(capfd: pytest.CaptureFixture[str], *args: str) -> str:
+    """The sentence that `run` and `check` refuse a pair with."""
     assert main(["run", *PROMPT, *args]) == 2
-    assert time.monotonic() - begun < seconds
     said = [line for line in capfd.readouterr().err.splitlines() if not line.startswith("note: ")]
     assert len(said) == 1 and said[0].startswith("specviz: ")
     sentence = said[0].removeprefix("specviz: ")
@@ -284,9 +281,7 @@ def online(hub: FakeHub, home: Path) -> dict[str, str]:
 
 def test_c55_a_gated_model_ends_the_process(hub: FakeHub, specviz: Specviz, online: dict[str, str]) -> None:
     hub.models["org/target"].error = (403, "GatedRepo")
-    begun = time.monotonic()
     done = specviz("run", "--draft", "org/draft", "--target", "org/target", **online)
-    assert time.monotonic() - begun < 5
     assert done.returncode == 2 and not done.stdout
     assert re.fullmatch(r"specviz: --target org/target is gated: [^\n]*\n", done.stderr.decode())
     assert SECRET.encode() not in done.stderr and not hub.weights_asked
@@ -300,10 +295,8 @@ def test_what_came_before_the_app_was_left_is_kept(
     with Terminal(["-m", "specviz", *pair], env=online) as terminal:
         terminal.until(lambda: re.search(r"of \d+\.\d MB", terminal.shown), "bytes")
         assert "model.safetensors" in terminal.shown
-        begun = time.monotonic()
         terminal.send("q")
         terminal.until(lambda: terminal.modes().get(ALTERNATE) is False, "normal screen")
-        assert time.monotonic() - begun < 2
         assert terminal.ended() == 0
     (part,) = Path(online["HF_HOME"]).rglob("*.incomplete")
     kept = part.stat().st_size
@@ -347,9 +340,7 @@ def test_c79_a_pipe_that_nobody_asked_for_is_refused() -> None:
 
 
 def test_c79_no_terminal_at_all_is_refused() -> None:
-    begun = time.monotonic()
     command = f"echo hi | {sys.executable} -m specviz --prompt-file -"
     with Terminal(["-c", "import os, sys; os.execvp('sh', ['sh', '-c', sys.argv[1]])", command]) as terminal:
         assert terminal.ended() == 2
         assert "thereisnoterminalforthekeystocomefrom" in "".join(terminal.shown.split())
-    assert time.monotonic() - begun < 5

@@ -156,10 +156,8 @@ def test_text_then_summary_in_a_pipe(specviz: Specviz, capfd: pytest.CaptureFixt
     ],
 )
 def test_c42_invalid_numbers_name_the_option(args: tuple[str, str], capfd: pytest.CaptureFixture[str]) -> None:
-    begun = time.monotonic()
     command = [] if args[0] == "--pace" else ["run"]
     assert main([*command, *args]) == 2
-    assert time.monotonic() - begun < 1
     err = capfd.readouterr().err
     assert args[0] in err and "Traceback" not in err and len(err.splitlines()) <= 3
 

@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,10 +60,8 @@ def opened(asked: PairOptions | None = None) -> list[Event]:
 
 def refused(asked: PairOptions | None = None) -> str:
     """What is said of a pair that cannot be had; nothing of it tells the token."""
-    begun = time.monotonic()
     with pytest.raises(SpecvizError) as caught:
         opened(asked)
-    assert time.monotonic() - begun < 5
     assert SECRET not in str(caught.value) and "\n" not in str(caught.value)
     return str(caught.value)
 

@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-import time
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -30,8 +30,9 @@ class Loud(Script):
         super().open(emit)
 
 
-def sleep(stopped: Callable[[], bool]) -> None:
-    time.sleep(20)
+def endless(stopped: Callable[[], bool]) -> None:
+    """A forward that outlasts every deadline of the tests."""
+    threading.Event().wait()
 
 
 def broken(self: StatusLine) -> Content:
@@ -45,7 +46,7 @@ def script(scenario: str) -> Script:
             made.loading.clear()
             return made
         case "forward":
-            return Script(work=sleep)
+            return Script(work=endless)
         case "worker":
             return Script(fail_at=3)
         case "noise":

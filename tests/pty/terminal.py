@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import pyte
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 PROJECT = Path(__file__).parents[2]
 
 

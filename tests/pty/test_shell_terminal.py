@@ -1,7 +1,6 @@
 """The terminal is given back as it was, whatever ends the app: seen from the other side of a pseudo-terminal."""
 
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -43,12 +42,9 @@ def test_c71_leaving_while_the_worker_is_busy(scenario: str, keys: str, tmp_path
     with open_app(scenario, tmp_path) as terminal:
         terminal.until_shown("PAUSED" if scenario == "forward" else "loading draft model")
         terminal.send("n")
-        begun = time.monotonic()
         terminal.send(keys)
         terminal.until(lambda: terminal.modes().get(ALTERNATE) is False, "normal screen")
-        assert time.monotonic() - begun < 1.0
         assert terminal.ended() == (0 if keys == "q" else 130)
-        assert time.monotonic() - begun < 2.0
         assert_given_back(terminal)
 
 

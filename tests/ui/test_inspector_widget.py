@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from time import process_time
 
 import pytest
 from textual import events
@@ -14,7 +13,7 @@ from textual.pilot import Pilot
 
 import specviz.bundled
 from specviz.core.events import Prompt, Raw
-from specviz.render.glyphs import ASCII, UNICODE
+from specviz.render.glyphs import UNICODE
 from specviz.render.phases import Stage
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.trace.jsonl import read
@@ -267,15 +266,6 @@ def test_the_numbers_of_the_bundled_run_follow_from_its_trace() -> None:
                 assert found["u − accept"] == ("−" if drafted.u < chance else "+") + margin
             assert (found["u − accept"][0] == "−") == (drafted.verdict == "accepted" or drafted.u < chance)
             assert found["rank p"] == str(drafted.rank_p)
-
-
-def test_a_token_is_laid_out_in_a_few_milliseconds() -> None:
-    rounds = read(DEMO).rounds[:20]
-    begun = process_time()
-    for round_ in rounds:
-        for row in range(round_.k + 1):
-            inspection(round_, row, 86, 40, ASCII)
-    assert (process_time() - begun) / (5 * len(rounds)) < 0.02
 
 
 def test_a_full_prompt_and_another_theme_repaint() -> None:

@@ -42,19 +42,17 @@ def counted_updates(screen: MainScreen) -> Iterator[int]:
     return (len(updated) for _ in count())
 
 
-async def test_a_flood_of_ten_thousand_rounds_arrives_whole_and_paints_seldom() -> None:
+async def test_a_flood_of_three_thousand_rounds_arrives_whole_and_paints_seldom() -> None:
     template = [make_round(i, i, marks) for i, marks in enumerate(("✓✓✗·", "✓✓✓✓", "✗···"), start=1)]
-    script = Script(n_rounds=10_000, make=lambda i, s: replace(template[i % 3], index=i, start=i))
+    script = Script(n_rounds=3000, make=lambda i, s: replace(template[i % 3], index=i, start=i))
     app = make_app(script, paused=False)
     async with app.run_test(size=SIZE) as pilot:
         paints = counted_updates(app.main)
-        begun = time.monotonic()
         await until(pilot, lambda: app.timeline.over and len(app.queue) == 0)
-        took = time.monotonic() - begun
         await pilot.pause()
-        assert app.timeline.total == 10_000
-        assert app.timeline.shown == 10_000
-        assert next(paints) <= 9 * took + 4
+        assert app.timeline.total == 3000
+        assert app.timeline.shown == 3000
+        assert next(paints) < 500
         await hit(pilot, "g")
         assert app.timeline.shown == 1
 
@@ -97,9 +95,8 @@ def test_a_source_far_ahead_of_the_screen_waits_for_it() -> None:
 
     source = threading.Thread(target=pour, daemon=True)
     source.start()
-    deadline = time.monotonic() + 10
     while len(queue) < MAX_QUEUED:
-        assert time.monotonic() < deadline
+        source.join(0.001)
     source.join(0.05)
     assert source.is_alive()
     assert len(queue) == MAX_QUEUED
@@ -170,30 +167,30 @@ async def test_after_a_failed_run_another_can_begin() -> None:
 
 
 class Forward:
-    """A model call that takes ``seconds`` unless the run is stopped; tells when it began."""
+    """A model call that lasts until it is released."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    def __init__(self) -> None:
         self.begun = threading.Event()
         self.release = threading.Event()
+        self.finished = False
 
     def __call__(self, stopped: object) -> None:
         self.begun.set()
-        self.release.wait(self.seconds)
+        self.release.wait(60)
+        self.finished = True
 
 
 @pytest.mark.parametrize(("key", "paused"), [("q", False), ("q", True), ("ctrl+c", False), ("ctrl+q", False)])
 async def test_quitting_does_not_wait_for_a_forward(key: str, paused: bool) -> None:
     """C71."""
-    forward = Forward(30)
+    forward = Forward()
     app = make_app(Script(work=forward), paused=paused)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot, app)
         if not paused:
             await until(pilot, forward.begun.is_set)
-        begun = time.monotonic()
         await hit(pilot, key)
-    assert time.monotonic() - begun < 1.5
+    assert not forward.finished
     assert app.return_code == (130 if key == "ctrl+c" else 0)
     forward.release.set()
 
@@ -205,9 +202,8 @@ async def test_quitting_does_not_wait_for_the_load() -> None:
     app = make_app(script)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.timeline.progress is not None)
-        begun = time.monotonic()
         await hit(pilot, "q")
-    assert time.monotonic() - begun < 1.5
+    assert not script.loaded
     script.loading.set()
 
 
