@@ -8,10 +8,9 @@ from specviz.core.events import Round
 from specviz.core.safe_text import clip, visible
 from specviz.render.accept_line import AcceptTest
 from specviz.render.explanations import greedy
-from specviz.render.facts import Fact
 from specviz.render.glyphs import UNICODE
 from specviz.render.numbers import prob
-from specviz.render.token_report import inspected
+from specviz.render.token_report import Fact, inspected
 from specviz.render.top_lists import TopList, places
 
 _TOKEN_CELLS = 24

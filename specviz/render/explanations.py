@@ -4,7 +4,9 @@ Row i < K is drafted token i + 1, row K the round's last token.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
+from specviz.core.drafters import MAX_NGRAM
 from specviz.core.events import Candidate, Drafted, Emitted, End, PlainReason, Raw, Round
 from specviz.core.options import GREEDY_AT_OR_BELOW
 from specviz.core.safe_text import clip, visible
@@ -26,6 +28,8 @@ ENDS: Mapping[str, str] = {
     "user": "stopped",
     "error": "error",
 }
+SOURCE_KEYS = ("ngram", "source", "at")
+"""What an n-gram drafter records in ``Drafted.detail``."""
 _TOKEN_CELLS = 24
 
 
@@ -243,3 +247,30 @@ def ending(end: End, glyphs: Glyphs = UNICODE) -> str:
     """Why the run ended: ``stop string: "The end"``; the detail may hold model text."""
     detail = visible(end.detail.encode("utf-8", "replace"), ascii=glyphs.ascii) if end.detail else ""
     return f"{ENDS[end.reason]}: {detail}" if detail else ENDS[end.reason]
+
+
+class NgramSource(NamedTuple):
+    """A drafted token that stood at position ``at`` of ``source``.
+
+    Its draft begins there behind the last ``n`` tokens of the text; ``start`` is where these stand.
+    """
+
+    n: int
+    source: str
+    at: int
+    start: int
+
+    @property
+    def words(self) -> str:
+        """``copied from position 14, 4-gram, in the text``."""
+        return f"copied from position {self.at}, {self.n}-gram, in the {self.source}"
+
+
+def ngram_source(drafted: Drafted, row: int) -> NgramSource | None:
+    """Where drafted token ``row`` of a round was copied from; None where its drafter notes no such place."""
+    n, source, at = map(drafted.detail.get, SOURCE_KEYS)
+    if type(n) is not int or type(at) is not int or source not in ("text", "corpus"):
+        return None
+    if not 0 < n <= min(MAX_NGRAM, at - row):
+        return None
+    return NgramSource(n, source, at, at - row - n)

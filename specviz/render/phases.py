@@ -10,9 +10,8 @@ from typing import Literal
 from specviz.core.events import Drafted, Round
 from specviz.core.options import GREEDY_AT_OR_BELOW
 from specviz.core.safe_text import clip, visible
-from specviz.render.explanations import PLAIN, default_row, explain, greedy, timing, title
+from specviz.render.explanations import PLAIN, default_row, explain, greedy, ngram_source, timing, title
 from specviz.render.glyphs import UNICODE, Glyphs
-from specviz.render.ngram_source import copied
 from specviz.render.numbers import counted, milliseconds, precise, prob, short
 
 Stage = Literal["hidden", "drafted", "scored", "decided"]
@@ -145,7 +144,7 @@ def _drafted(round: Round, row: int, glyphs: Glyphs) -> str:
     name = _name(drafted, glyphs)
     rank = "" if drafted.rank_q is None else f", rank {drafted.rank_q} in q"
     unseen = f"draft {row + 1} of {round.k}{rank}; the target has not seen it yet"
-    if place := copied(drafted, row):
+    if place := ngram_source(drafted, row):
         return f"{name} drafted: {place.words}\n{unseen}"
     if round.settings.draft_temperature <= GREEDY_AT_OR_BELOW:
         raw = "" if drafted.raw is None else f", raw q {prob(drafted.raw.q, none=glyphs.none)}"

@@ -1,18 +1,18 @@
 """What there is to say of one token of a round, before it is laid out: pure functions of (round, row)."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from specviz.core.events import Drafted, Emitted, Raw, Round, Top
 from specviz.core.safe_text import visible
 from specviz.render.accept_line import AcceptTest
 from specviz.render.cells import Part
-from specviz.render.explanations import counterfactual, explain, greedy, sample_bytes
-from specviz.render.facts import Fact
+from specviz.render.explanations import SOURCE_KEYS, counterfactual, explain, greedy, ngram_source, sample_bytes
 from specviz.render.glyphs import Glyphs
-from specviz.render.ngram_source import KEYS, copied
 from specviz.render.numbers import fixed, prob, ratio, signed, told_apart
+from specviz.render.phases import WAITING, Stage
 from specviz.render.top_lists import Marked, TopList
 
 _TEN = 10
@@ -22,6 +22,16 @@ _INTERNAL = frozenset({"residual_is_p"})
 """What the decoder notes beside what the drafter does."""
 Draw = tuple[str, bytes | None, int | None]
 """Who drew, the bytes of the token where they are known, its id; None: not yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number under its name; ``raw``: the same at temperature 1 without cuts; ``short``: a name for little room."""
+
+    name: str
+    value: str
+    raw: str = ""
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +293,8 @@ def _ratio(drafted: Drafted, glyphs: Glyphs) -> str:
 
 def _details(drafted: Drafted, row: int, glyphs: Glyphs) -> tuple[str, ...]:
     """What the drafter noted: where it copied from, in words, and whatever else as ``key: value``."""
-    place = copied(drafted, row)
-    hidden = _INTERNAL.union(KEYS) if place is not None else _INTERNAL
+    place = ngram_source(drafted, row)
+    hidden = _INTERNAL.union(SOURCE_KEYS) if place is not None else _INTERNAL
     said = [
         f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}"
         for key, value in drafted.detail.items()
@@ -309,3 +319,44 @@ def _written(value: Any) -> str:
 
 def _safe(text: str, glyphs: Glyphs) -> str:
     return visible(text.encode("utf-8", "replace"), ascii=glyphs.ascii)
+
+
+_OF_DRAFT = frozenset({"q", "rank q", "entropy q", "draft u"})
+_OF_TARGET = frozenset({"p", "rank p", "entropy p", "overlap", "TV", "match", "p/q", "accept prob"})
+"""What is known of a token once it is drafted, and what once the target has scored it."""
+
+
+def inspected_so_far(round: Round, row: int, glyphs: Glyphs, known: Stage) -> Inspected:
+    """All that is ``known`` about row ``row``; what is not is blank, in its place.
+
+    A token that waits for its verdict is looked at without its u and verdict, so that not even the digits of another
+    number depend on them.
+    """
+    if known == "decided" or row >= round.k:
+        return inspected(round, row, glyphs)
+    waiting = replace(round.drafted[row], u=0.0, verdict="untested")
+    whole = inspected(replace(round, drafted=(*round.drafted[:row], waiting, *round.drafted[row + 1 :])), row, glyphs)
+    scored = known == "scored"
+    facts = _OF_DRAFT | _OF_TARGET if scored else _OF_DRAFT
+    return replace(
+        whole,
+        kind=WAITING,
+        sentences=((f"waits for {'its test' if scored else 'the target'}", "text"),),
+        lists=tuple(_list_so_far(shown, scored=scored) for shown in whole.lists),
+        raw_lists=tuple(_list_so_far(shown, scored=scored) for shown in whole.raw_lists),
+        groups=tuple(_only(facts, group) for group in whole.groups),
+        tests=_only(facts, whole.tests),
+        test=whole.test and AcceptTest(whole.test.chance if scored else None, None, WAITING),
+        draws=tuple(draw if draw[0] == "draft" else (draw[0], None, None) for draw in whole.draws),
+    )
+
+
+def _only(known: frozenset[str], facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """The facts in their places, those that are not known without a number."""
+    return tuple(fact if fact.name in known else replace(fact, value="", raw=" " if fact.raw else "") for fact in facts)
+
+
+def _list_so_far(shown: TopList, *, scored: bool) -> TopList:
+    if shown.title == RESIDUAL or (not scored and shown.title.endswith(P)):
+        return TopList(shown.title, ())
+    return replace(shown, marked=tuple(replace(mark, kind=WAITING) for mark in shown.marked))

@@ -6,8 +6,8 @@ from typing import Literal
 
 from specviz.core.events import Emitted, Round
 from specviz.core.safe_text import TextDecoder, visible
+from specviz.render.explanations import ngram_source
 from specviz.render.glyphs import Glyphs
-from specviz.render.ngram_source import copied
 from specviz.render.phases import WAITING, Reveal, mark_of, stage
 from specviz.render.transcript import Telling, Told
 from specviz.render.transcript_pages import LaidOut, Layout, Page
@@ -103,7 +103,7 @@ class Story:
         """The (round, row) of the tokens that drafted token ``row`` of the round looked at was copied from."""
         if not self.shown or row is None or row >= self.telling.told[self.shown - 1].k:
             return NOTHING
-        place = copied(self._round.drafted[row], row)
+        place = ngram_source(self._round.drafted[row], row)
         if place is None or place.source != "text":
             return NOTHING
         parts: dict[tuple[int, int], Part] = {}

@@ -8,7 +8,7 @@ from textual.filter import DimFilter, LineFilter, Monochrome, NoColor
 from specviz.render.screen_text import literal, literal_lines
 from specviz.theming import loader
 from specviz.theming.loader import Themes
-from specviz.theming.no_color import Colourless
+from specviz.theming.readability import Colourless
 from specviz.theming.theme_file import BadTheme
 
 READING_TIME = 15

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 def themes(as_json: bool) -> int:
     """Print all themes and all bad files, as lines or as one JSON object."""
-    from specviz.theming.contrast import hard_to_read
     from specviz.theming.loader import DEFAULT, load_themes, user_folder
+    from specviz.theming.readability import hard_to_read
 
     found, folder = load_themes(), user_folder()
     if as_json:
@@ -57,7 +57,7 @@ def _ground(theme: "ThemeFile") -> str:
 
 
 def _object(found: "Themes") -> dict[str, object]:
-    from specviz.theming.contrast import hard_to_read
+    from specviz.theming.readability import hard_to_read
 
     return {
         "themes": [

@@ -7,14 +7,15 @@ from specviz.core.events import Prompt, Round
 from specviz.core.safe_text import clip, visible, width
 from specviz.render.accept_line import number_bar, number_line
 from specviz.render.cells import Line, beside, fit, padded, wrapped
-from specviz.render.facts import Fact, column_cells, draw_column, draw_groups, has_raw
 from specviz.render.glyphs import Glyphs
-from specviz.render.inspected_so_far import inspected_so_far
 from specviz.render.numbers import counted
 from specviz.render.phases import Stage, mark_of
-from specviz.render.token_report import Inspected
+from specviz.render.token_report import Fact, Inspected, inspected_so_far
 from specviz.render.top_lists import GAP, MOST_ROWS, TopList, draw_lists
 
+NAME, VALUE, RAW = 9, 6, 6
+"""Cells of a name, of its number, of the number before processing."""
+_MOST_NAME = 16
 _TALL = 20
 """Lines from which on facts stand below the lists, not beside them."""
 _BROAD = 60
@@ -209,3 +210,47 @@ def _hex(data: bytes, room: int, glyphs: Glyphs) -> str:
 def _in_turn(groups: Sequence[Sequence[Fact]]) -> list[Fact]:
     """The first of each group, then the second of each, and so on."""
     return [fact for row in zip_longest(*groups) for fact in row if fact is not None]
+
+
+def has_raw(facts: Sequence[Fact]) -> bool:
+    return any(fact.raw for fact in facts)
+
+
+def column_cells(raw: bool) -> int:
+    """Cells of a column that stands alone."""
+    return NAME + VALUE + (RAW if raw else 0)
+
+
+def draw_column(facts: Sequence[Fact], cells: int, *, raw: bool = False, ascii: bool = False) -> list[Line]:
+    """One fact a line in ``cells`` cells; with ``raw`` there is room for a second number beside the first."""
+    behind = VALUE + (RAW if raw else 0)
+    room = max(1, min(cells - behind, _MOST_NAME))
+    lines: list[Line] = []
+    if has_raw(facts):
+        lines.append([(" " * (room + VALUE), "text"), (f"{'raw':>{RAW}}", "head")])
+    for fact in facts:
+        name = fact.name if width(fact.name) <= room else fact.short or fact.name
+        line: Line = [(fit(name, room, ascii=ascii), "head"), (f"{fact.value:>{VALUE}}", "text")]
+        if raw:
+            line.append((f"{fact.raw:>{RAW}}", "quiet"))
+        lines.append(line)
+    return lines
+
+
+def draw_groups(
+    groups: Sequence[Sequence[Fact]],
+    cells: int,
+    abreast: int,
+    gap: int,
+    *,
+    raw: bool = False,
+    ascii: bool = False,
+) -> list[Line]:
+    """Columns of facts side by side, so many ``abreast``, the others below."""
+    size = max(1, (cells - gap * (abreast - 1)) // abreast)
+    lines: list[Line] = []
+    for start in range(0, len(groups), abreast):
+        block = groups[start : start + abreast]
+        columns = [draw_column(facts, size, raw=raw, ascii=ascii) for facts in block]
+        lines += beside(columns, [size] * len(columns), gap, ascii=ascii)
+    return lines

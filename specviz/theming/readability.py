@@ -1,9 +1,14 @@
-"""Whether the texts of a theme can be read on its grounds."""
+"""Whether the texts of a theme are readable, and the greys that NO_COLOR shows."""
 
+from functools import lru_cache
 from math import floor
 
+from rich.color import Color as RichColor
+from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
 from textual.constants import DIM_FACTOR
+from textual.filter import LineFilter
 
 from specviz.theming.theme_file import PLOTS, TOKENS, ThemeFile
 
@@ -49,3 +54,22 @@ def contrast(a: Color, b: Color) -> float:
 def _luminance(color: Color) -> float:
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color.normalized)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+class Colourless(LineFilter):
+    """Greys; and of a theme in the terminal's own colours only text and ground, which Textual's filter turns black on
+    black. Glyphs and text attributes stay."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [Segment(text, style and colourless(style), control) for text, style, control in segments]
+
+
+@lru_cache(1024)
+def colourless(style: Style) -> Style:
+    return style + Style.from_color(_grey(style.color), _grey(style.bgcolor))
+
+
+def _grey(color: RichColor | None) -> RichColor | None:
+    if color is None or color.triplet is None:
+        return color and RichColor.default()
+    return Color(*color.triplet).monochrome.rich_color

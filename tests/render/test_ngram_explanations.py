@@ -7,9 +7,8 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.core.events import Drafted, Prompt, Round, Settings
-from specviz.render.explanations import explain, title
+from specviz.render.explanations import NgramSource, explain, ngram_source, title
 from specviz.render.glyphs import UNICODE
-from specviz.render.ngram_source import Copied, copied
 from specviz.render.phases import Reveal, explain_phase
 from specviz.render.transcript import Telling
 from specviz.render.transcript_layout import Story
@@ -33,7 +32,7 @@ def first_round() -> Round:
 
 
 def second_round() -> Round:
-    """Copied from position 7, the last token of the round before, behind `` c`` at 6."""
+    """NgramSource from position 7, the last token of the round before, behind `` c`` at 6."""
     return make_round(2, 8, drafted=[copy(" x", "accepted", 7, 1)], settings=Settings(k=1, drafter="ngram"))
 
 
@@ -46,10 +45,10 @@ def story() -> Story:
 
 def test_the_place_is_read_from_the_detail() -> None:
     row = first_round().drafted[1]
-    assert copied(row, 1) == Copied(2, "text", 3, start=0)
-    assert copied(copy(" c", "accepted", 14, 4), 0) == Copied(4, "text", 14, 10)
-    assert copied(copy(" c", "accepted", 14, 4, "corpus"), 0) == Copied(4, "corpus", 14, 10)
-    assert Copied(4, "text", 14, 10).words == "copied from position 14, 4-gram, in the text"
+    assert ngram_source(row, 1) == NgramSource(2, "text", 3, start=0)
+    assert ngram_source(copy(" c", "accepted", 14, 4), 0) == NgramSource(4, "text", 14, 10)
+    assert ngram_source(copy(" c", "accepted", 14, 4, "corpus"), 0) == NgramSource(4, "corpus", 14, 10)
+    assert NgramSource(4, "text", 14, 10).words == "copied from position 14, 4-gram, in the text"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +66,7 @@ def test_the_place_is_read_from_the_detail() -> None:
     ],
 )
 def test_a_detail_that_names_no_place_is_none(detail: dict[str, Any]) -> None:
-    assert copied(replace(make_drafted(), detail=detail), 0) is None
+    assert ngram_source(replace(make_drafted(), detail=detail), 0) is None
 
 
 def test_the_copied_token_and_what_stands_before_it() -> None:
