@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from specviz.core.events import Drafted, Emitted, Round, Settings
+from specviz.core.rule import rule_of
 from specviz.maths.estimators import agreement
-from specviz.stats.round_counts import accept_chance
 
 
 class Match(NamedTuple):
@@ -130,8 +130,9 @@ class ZScoreAbove:
         if rules != self._rules:
             self._rules = rules
             self._begin()
+        rule = rule_of(rules.rule)
         for drafted in round.tested_tokens:
-            chance = accept_chance(drafted, rules.rule)
+            chance = rule.position_accept_prob(drafted)
             if chance is not None:
                 self._hits += drafted.verdict == "accepted"
                 self._chance += chance

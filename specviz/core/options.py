@@ -7,7 +7,6 @@ from typing import Any, Literal
 from specviz.core.drafters import drafter_options
 from specviz.core.events import Settings
 
-RULES = ("exact", "equality")
 Role = Literal["draft", "target"]
 BUNDLED_DRAFT = "bundled:draft"
 BUNDLED_TARGET = "bundled:target"

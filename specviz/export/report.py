@@ -78,7 +78,7 @@ class Recording:
         """The few numbers on top."""
         return [
             Metric(
-                number.title(self.rates.chance_name), compact(number, self.rates), compact_spread(number, self.rates)
+                number.title(self.rates.overlap_name), compact(number, self.rates), compact_spread(number, self.rates)
             )
             for number in numbers_in("headline")
         ]
@@ -88,7 +88,7 @@ class Recording:
         """Every number of the run, by the names of `specviz stats`."""
         metrics: list[Metric] = []
         for number in numbers_in("export"):
-            title = number.title(self.rates.chance_name)
+            title = number.title(self.rates.overlap_name)
             metrics.append(Metric(title, exact(number, self.rates)))
             if spread := number.spread:
                 metrics.append(Metric(f"{title}, {spread.label}", exact(spread, self.rates)))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specviz.core.events import Round
+from specviz.core.rule import rule_of
 from specviz.core.safe_text import clip, visible
 from specviz.render.accept_line import AcceptTest
 from specviz.render.explanations import greedy
@@ -43,9 +44,10 @@ def columns(round: Round) -> tuple[str, ...]:
     """The facts that tell the tokens of a round apart."""
     if greedy(round):
         return "q", "p", "overlap"
-    if round.settings.rule == "equality":
-        return "q", "p", "match", "target's u"
-    return "q", "p", "p/q", "overlap", "u"
+    rule = rule_of(round.settings.rule)
+    if rule.test == "sample":
+        return "q", "p", rule.overlap_name, "target's u"
+    return "q", "p", "p/q", rule.overlap_name, "u"
 
 
 def inspection(round: Round, row: int, names: Names) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from specviz.core.events import Drafted, Top
+from specviz.core.rule import EXACT, Rule
 from specviz.maths import rules
 
 TOP = 10
 """Entries of a full list of a trace; a shorter one holds every id with a probability."""
-KEEPING = ("exact", "equality")
 TOY_P = (0.40, 0.25, 0.15, 0.10, 0.06, 0.04)
 TOY_Q = (0.20, 0.35, 0.05, 0.20, 0.06, 0.14)
 
@@ -35,15 +35,12 @@ class Share:
         return max(0.0, self.p - self.accepted)
 
 
-def shares(drafted: Drafted, rule: str = "exact") -> tuple[Share, ...]:
+def shares(drafted: Drafted, rule: Rule = EXACT) -> tuple[Share, ...]:
     """Rows of the ids of a tested position whose p and q are both known, most of p first, then all others."""
     names = {c.id: c.bytes for top in (drafted.p_top, drafted.q_top) for c in top} | {drafted.id: drafted.bytes}
-    rows = [
-        Share(id, names[id], p, q, min(p, q) if rule == "exact" else p * q) for id, (p, q) in _known(drafted).items()
-    ]
+    rows = [Share(id, names[id], p, q, rule.accepted_mass(p, q)) for id, (p, q) in _known(drafted).items()]
     rows.sort(key=lambda row: (-row.p, -row.q, row.id))
-    total = drafted.overlap if rule == "exact" else drafted.match
-    return (*rows, _others(rows, total))
+    return (*rows, _others(rows, rule.overlap_of(drafted)))
 
 
 def toy_shares() -> tuple[Share, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from specviz.core.drafters import drafter_spec
 from specviz.core.events import Drafted, Round, Settings
+from specviz.core.rule import EXACT, Rule, rule_of
 from specviz.maths import formulas
 from specviz.maths.estimators import Interval, batch_means_error
 from specviz.maths.formula_table import EDGE, Row, in_words, row
@@ -108,7 +109,7 @@ class LabPoint:
     drafts: Mapping[int, int] = field(default_factory=dict)
     formula_at_tested: float | None = None
     at_k: Mean | None = None
-    rule: str = "exact"
+    rule: Rule = EXACT
     places: Sequence[Place] = ()
     at: int = 0
 
@@ -172,7 +173,7 @@ def lab_point(
         drafts=rates.drafts,
         formula_at_tested=rates.formula_at_tested,
         at_k=_mean_at(settings.k, contributed[rates.tokens_per_round_first - 1 : rates.last]),
-        rule=settings.rule,
+        rule=rule_of(settings.rule),
         places=places,
         at=max(0, before - 1),
     )

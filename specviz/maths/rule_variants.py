@@ -8,25 +8,26 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from specviz.core.rule import EQUALITY, EXACT
 from specviz.maths.rules import Ids, Probs, accept_probs, draws, residual, tempered
 
 Flags = NDArray[np.bool_]
 
 
-class Rule(ABC):
+class RuleVariant(ABC):
     """One way to test drafted tokens, at a position with target p [V] and draft q [V].
 
-    ``keeps``: what comes out is distributed as p, in theory. ``words``: what it does. ``free``: how many tokens at the
-    start of a round are taken without a test.
+    ``lossless``: in theory the output follows p. ``n_untested``: tokens accepted without a test at the start of a
+    round.
     """
 
     name: ClassVar[str]
-    keeps: ClassVar[bool] = False
-    words: ClassVar[str]
-    free: ClassVar[int] = 0
+    lossless: ClassVar[bool] = False
+    summary: ClassVar[str]
+    n_untested: ClassVar[int] = 0
 
     @abstractmethod
-    def chances(self, p: Probs, q: Probs) -> Probs:
+    def accept_probs(self, p: Probs, q: Probs) -> Probs:
         """The chance [V] that a drafted x is accepted."""
 
     def correction(self, p: Probs, q: Probs) -> Probs:
@@ -39,7 +40,7 @@ class Rule(ABC):
 
     def accepts(self, p: Probs, q: Probs, drafted: Ids, u: Probs) -> Flags:
         """Which of ``drafted`` [n] are accepted under the uniforms ``u`` [n]."""
-        passed: Flags = u < self.chances(p, q)[drafted]
+        passed: Flags = u < self.accept_probs(p, q)[drafted]
         return passed
 
     def replaces(self, p: Probs, q: Probs, u: Probs, last_u: Probs) -> Ids:
@@ -48,7 +49,7 @@ class Rule(ABC):
 
     def accepted_mass(self, p: Probs, q: Probs) -> Probs:
         """The chance [V] that a tested position comes out as x because x was drafted and accepted."""
-        return _probs(q * self.chances(p, q))
+        return _probs(q * self.accept_probs(p, q))
 
     def replaced_mass(self, p: Probs, q: Probs) -> Probs:
         """The chance [V] that it comes out as x because another was rejected. Both masses sum to 1; their sum is p
@@ -56,21 +57,17 @@ class Rule(ABC):
         return _probs((1.0 - self.accepted_mass(p, q).sum()) * self.correction(p, q))
 
 
-class Exact(Rule):
-    name = "exact"
-    keeps = True
-    words = "accept with min(1, p/q), else draw from max(0, p - q)"
+class Exact(RuleVariant):
+    name, summary, lossless = EXACT.name, EXACT.summary, EXACT.lossless
 
-    def chances(self, p: Probs, q: Probs) -> Probs:
+    def accept_probs(self, p: Probs, q: Probs) -> Probs:
         return accept_probs(p, q)
 
 
-class Equality(Rule):
-    name = "equality"
-    keeps = True
-    words = "the target draws a token itself; accept if the draft's is the same, else take the target's"
+class Equality(RuleVariant):
+    name, summary, lossless = EQUALITY.name, EQUALITY.summary, EQUALITY.lossless
 
-    def chances(self, p: Probs, q: Probs) -> Probs:
+    def accept_probs(self, p: Probs, q: Probs) -> Probs:
         return p
 
     def accepts(self, p: Probs, q: Probs, drafted: Ids, u: Probs) -> Flags:
@@ -84,31 +81,31 @@ class Equality(Rule):
         return _probs(p * (1.0 - q))
 
 
-class Greedy(Rule):
+class Greedy(RuleVariant):
     name = "greedy"
-    words = "accept only the most probable token of p, else put it there"
+    summary = "accept only the most probable token of p, else put it there"
 
-    def chances(self, p: Probs, q: Probs) -> Probs:
+    def accept_probs(self, p: Probs, q: Probs) -> Probs:
         top = np.zeros_like(p)
         top[p.argmax()] = 1.0
         return top
 
     def correction(self, p: Probs, q: Probs) -> Probs:
-        return self.chances(p, q)
+        return self.accept_probs(p, q)
 
     def bonus(self, p: Probs) -> Probs:
-        return self.chances(p, p)
+        return self.accept_probs(p, p)
 
 
-class Typical(Rule):
+class Typical(RuleVariant):
     """Medusa's typical acceptance (Cai et al. 2024, arXiv:2401.10774), with the thresholds its code starts from."""
 
     name = "typical"
-    words = "accept if p > min(.09, .3 exp(-entropy of p)), else draw from p"
+    summary = "accept if p > min(.09, .3 exp(-entropy of p)), else draw from p"
     EPSILON: ClassVar[float] = 0.09
     DELTA: ClassVar[float] = 0.3
 
-    def chances(self, p: Probs, q: Probs) -> Probs:
+    def accept_probs(self, p: Probs, q: Probs) -> Probs:
         seen = p[p > 0.0]
         entropy = -float((seen * np.log(seen)).sum())
         return _probs((p > min(self.EPSILON, self.DELTA * np.exp(-entropy))).astype(np.float64))
@@ -119,20 +116,20 @@ class Typical(Rule):
 
 class FirstFree(Exact):
     name = "first-free"
-    keeps = False
-    words = "take the first drafted token of a round untested, then exact"
-    free = 1
+    lossless = False
+    summary = "take the first drafted token of a round untested, then exact"
+    n_untested = 1
 
 
 class WrongQ(Exact):
     """The draft samples from q, and the test divides by a q at another temperature."""
 
     name = "wrong-q"
-    keeps = False
-    words = "as exact, but test with q at twice the temperature it was sampled at"
+    lossless = False
+    summary = "as exact, but test with q at twice the temperature it was sampled at"
     TEMPERATURE: ClassVar[float] = 2.0
 
-    def chances(self, p: Probs, q: Probs) -> Probs:
+    def accept_probs(self, p: Probs, q: Probs) -> Probs:
         return accept_probs(p, tempered(q, self.TEMPERATURE))
 
     def correction(self, p: Probs, q: Probs) -> Probs:
@@ -141,14 +138,14 @@ class WrongQ(Exact):
 
 class ResidualP(Exact):
     name = "residual-p"
-    keeps = False
-    words = "accept with min(1, p/q), but draw from p after a rejection"
+    lossless = False
+    summary = "accept with min(1, p/q), but draw from p after a rejection"
 
     def correction(self, p: Probs, q: Probs) -> Probs:
         return p
 
 
-RULES: dict[str, Rule] = {
+VARIANTS: dict[str, RuleVariant] = {
     rule.name: rule for rule in (Exact(), Equality(), Greedy(), Typical(), FirstFree(), WrongQ(), ResidualP())
 }
 

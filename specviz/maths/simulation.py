@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from specviz.maths import rules
 from specviz.maths.estimators import Interval, agreement, wilson
 from specviz.maths.formulas import expected_tokens
-from specviz.maths.rule_variants import Rule
+from specviz.maths.rule_variants import RuleVariant
 from specviz.maths.rules import Probs
 from specviz.maths.toy_distributions import ToyPair
 
@@ -98,7 +98,7 @@ class Outcome:
 
 def simulate(
     pair: ToyPair,
-    rule: Rule,
+    rule: RuleVariant,
     *,
     k: int,
     rounds: int,
@@ -150,7 +150,7 @@ def simulate(
 
 
 def _play(
-    rule: Rule,
+    rule: RuleVariant,
     p: Probs,
     q: Probs,
     k: int,
@@ -167,7 +167,7 @@ def _play(
     alive, accepted, tested = rounds, 0, 0
     for place in range(k):
         drafted = rules.draws(q, random.random(alive))
-        if place < rule.free:
+        if place < rule.n_untested:
             count(drafted)
             continue
         u, last_u = random.random((2, alive))
@@ -185,15 +185,15 @@ def _play(
     return accepted, tested
 
 
-def _expectation(rule: Rule, p: Probs, q: Probs, k: int) -> tuple[float, Probs]:
+def _expectation(rule: RuleVariant, p: Probs, q: Probs, k: int) -> tuple[float, Probs]:
     """The mean tokens of a round and the share [V] of each id among them, in closed form."""
     kept = rule.accepted_mass(p, q)
     chance, tested_share = float(kept.sum()), kept + rule.replaced_mass(p, q)
     reached, tokens, mass = 1.0, 0.0, np.zeros_like(p)
     for place in range(k):
         tokens += reached
-        mass += reached * (q if place < rule.free else tested_share)
-        reached *= 1.0 if place < rule.free else chance
+        mass += reached * (q if place < rule.n_untested else tested_share)
+        reached *= 1.0 if place < rule.n_untested else chance
     tokens += reached
     mass += reached * rule.bonus(p)
     return tokens, mass / tokens

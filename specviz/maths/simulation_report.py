@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from specviz.core.rule import EXACT
 from specviz.maths.chi_square import Fit, chi_square, total_variation
 from specviz.maths.formulas import tokens_distribution
-from specviz.maths.rule_variants import RULES, Rule
+from specviz.maths.rule_variants import VARIANTS, RuleVariant
 from specviz.maths.rules import tempered
 from specviz.maths.simulation import Outcome, simulate
 from specviz.maths.toy_distributions import ToyPair
@@ -18,7 +19,7 @@ TEMPERATURES = (0.25, 0.5, 0.7, 1.0, 1.5, 2.0)
 class Simulated:
     """``fit``: all tokens against p. ``exact_distance``: total variation to p of what the rule emits, exactly."""
 
-    rule: Rule
+    rule: RuleVariant
     varying: bool
     outcome: Outcome
     fit: Fit
@@ -51,8 +52,8 @@ class Simulated:
         out = self.outcome
         return {
             "rule": self.rule.name,
-            "keeps_distribution": self.rule.keeps,
-            "words": self.rule.words,
+            "keeps_distribution": self.rule.lossless,
+            "words": self.rule.summary,
             "alpha": {
                 "sum_min": out.alpha_overlap,
                 "one_minus_tv": out.alpha_distance,
@@ -98,7 +99,7 @@ class AtTemperature:
 
 def simulated(
     pair: ToyPair,
-    rule: Rule,
+    rule: RuleVariant,
     *,
     k: int,
     rounds: int,
@@ -121,6 +122,6 @@ def at_temperatures(
 
     def run(temperature: float) -> Simulated:
         warmed = ToyPair(pair.p, tempered(pair.q, temperature))
-        return simulated(warmed, RULES["exact"], k=k, rounds=rounds, seed=seed, progress=progress)
+        return simulated(warmed, VARIANTS[EXACT.name], k=k, rounds=rounds, seed=seed, progress=progress)
 
     return [AtTemperature(temperature, run(temperature)) for temperature in TEMPERATURES]

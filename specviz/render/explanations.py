@@ -9,6 +9,7 @@ from typing import NamedTuple
 from specviz.core.drafters import MAX_NGRAM
 from specviz.core.events import Candidate, Drafted, Emitted, End, PlainReason, Raw, Round
 from specviz.core.options import GREEDY_AT_OR_BELOW
+from specviz.core.rule import rule_of
 from specviz.core.safe_text import clip, visible
 from specviz.render.glyphs import UNICODE, Glyphs
 from specviz.render.numbers import counted, milliseconds, precise, prob, short, told_apart
@@ -76,10 +77,11 @@ def explain(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str:
         return f"{name} ignored: the text ended before it ({_stop(round)}), so its test does not count"
     if greedy(round):
         return _greedy(round, drafted, name, glyphs)
-    if round.settings.rule == "equality":
+    rule = rule_of(round.settings.rule)
+    if rule.test == "sample":
         return _equality(round, drafted, name, glyphs)
-    if drafted.accept_prob is None or round.settings.rule != "exact":
-        return _with_correction(round, drafted, f"{name} {drafted.verdict} by the rule {round.settings.rule}", glyphs)
+    if drafted.accept_prob is None or rule.test != "ratio":
+        return _with_correction(round, drafted, f"{name} {drafted.verdict} by the rule {rule.name}", glyphs)
     return _exact(round, drafted, name, glyphs)
 
 
@@ -97,12 +99,12 @@ def counterfactual(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str | No
 
 def _would(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[bool | None, str]:
     """Whether the rule would have accepted, and why."""
-    rule, chance = round.settings.rule, drafted.accept_prob
+    rule, chance = rule_of(round.settings.rule), drafted.accept_prob
     if greedy(round):
         accepted = drafted.p > 0 if chance is None else drafted.u < chance
         choice = "it is the target's first choice" if accepted else _first_choice(drafted, glyphs)
         return accepted, f": greedy, and {choice}"
-    if rule == "equality":
+    if rule.test == "sample":
         if drafted.target_sample is None:
             return None, ""
         same = drafted.target_sample == drafted.id
@@ -111,8 +113,8 @@ def _would(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[bool | None,
     if chance is None:
         return None, ""
     accepted = drafted.u < chance
-    if rule != "exact":
-        return accepted, f" by the rule {rule}"
+    if rule.test != "ratio":
+        return accepted, f" by the rule {rule.name}"
     u, limit = told_apart(drafted.u, chance)
     return accepted, f": u {u} {'<' if accepted else glyphs.at_least} {limit}"
 
@@ -175,7 +177,7 @@ def _last(round: Round, glyphs: Glyphs) -> str:
         return "\n".join(filter(None, (f"{name} {_why_last(round, last)}: greedy, the first choice", _raw(last.raw))))
     rejected = round.first_rejected
     if last.origin == "resampled" and rejected is not None:
-        if round.settings.rule == "equality":
+        if rule_of(round.settings.rule).test == "sample":
             own = f"the target's own draw at u {short(round.last_u)}, {chance}"
             return f"{name} in place of {_name(rejected.bytes, glyphs)}\n{own}"
         took = f"in place of {_name(rejected.bytes, glyphs)}; p alone gave it {_chance(last.p)}"

@@ -9,6 +9,7 @@ from typing import Literal
 
 from specviz.core.events import Drafted, Round
 from specviz.core.options import GREEDY_AT_OR_BELOW
+from specviz.core.rule import rule_of
 from specviz.core.safe_text import clip, visible
 from specviz.render.explanations import PLAIN, default_row, explain, greedy, ngram_source, timing, title
 from specviz.render.glyphs import UNICODE, Glyphs
@@ -167,11 +168,8 @@ def _scored(round: Round) -> str:
 def _condition(round: Round) -> str:
     if greedy(round):
         return "a draft is accepted if it is the target's first choice"
-    if round.settings.rule == "exact":
-        return "a draft is accepted if its u falls below min(1, p/q)"
-    if round.settings.rule == "equality":
-        return "a draft is accepted if the target's own draw gives the same token"
-    return f"the rule {round.settings.rule} decides on each"
+    rule = rule_of(round.settings.rule)
+    return f"a draft is accepted if {rule.condition}" if rule.condition else f"the rule {rule.name} decides on each"
 
 
 def _waiting(drafted: Drafted, glyphs: Glyphs) -> str:

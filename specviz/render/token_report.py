@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from specviz.core.events import Drafted, Emitted, Raw, Round, Top
+from specviz.core.rule import rule_of
 from specviz.core.safe_text import visible
 from specviz.render.accept_line import AcceptTest
 from specviz.render.cells import Part
@@ -138,11 +139,11 @@ def _left_out(token: Drafted | Emitted) -> list[Part]:
 
 
 def _has_residual(round: Round) -> bool:
-    return round.settings.rule == "exact" and not greedy(round)
+    return rule_of(round.settings.rule).has_residual and not greedy(round)
 
 
 def _test(round: Round, drafted: Drafted) -> AcceptTest | None:
-    if greedy(round) or round.settings.rule != "exact" or drafted.accept_prob is None:
+    if greedy(round) or rule_of(round.settings.rule).test != "ratio" or drafted.accept_prob is None:
         return None
     return AcceptTest(drafted.accept_prob, drafted.u, drafted.verdict, drafted.verdict in ("accepted", "rejected"))
 
@@ -240,7 +241,7 @@ def _both_facts(drafted: Drafted, rule: str) -> tuple[Fact, ...]:
     apart = "" if raw is None or raw.overlap is None else prob(1 - raw.overlap)
     overlap = Fact("overlap", prob(drafted.overlap), _raw(raw, "overlap"))
     distance, match = Fact("TV", prob(1 - drafted.overlap), apart), Fact("match", prob(drafted.match))
-    return (match, overlap, distance) if rule == "equality" else (overlap, distance, match)
+    return (match, overlap, distance) if rule_of(rule).overlap_name == match.name else (overlap, distance, match)
 
 
 def _raw(raw: Raw | None, name: str) -> str:
@@ -269,7 +270,7 @@ def _raw_rank(raw: Raw | None, name: str, token_id: int, is_greedy: bool) -> str
 
 def _tests(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
     chance, u = drafted.accept_prob, drafted.u
-    if round.settings.rule == "equality":
+    if rule_of(round.settings.rule).test == "sample":
         return Fact("target's u", prob(u), short="u"), Fact("draft u", prob(drafted.draft_u))
     facts = [Fact("p/q", _ratio(drafted, glyphs))]
     if chance is None:

@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.core.events import Drafted, Round, Verdict
-from specviz.stats.round_counts import named_chance
+from specviz.core.events import Round, Verdict
+from specviz.core.rule import rule_of
 
 DRAFTED_DTYPE = np.dtype(
     [
@@ -20,7 +20,7 @@ DRAFTED_DTYPE = np.dtype(
     align=True,
 )
 """``round`` is 1-based, ``row`` 0-based; ``token`` a place in a list of tokens, ``verdict`` in VERDICTS. ``chance`` is
-what ``chance_name`` names under the rule of the round. NaN: undefined. Aligned, a column is searched without a copy."""
+what ``Rule.overlap_of`` gives. NaN: undefined. Aligned, a column is searched without a copy."""
 Rows = NDArray[np.void]
 VERDICTS: tuple[Verdict, ...] = ("accepted", "rejected", "untested", "ignored")
 REJECTED = 1
@@ -46,7 +46,7 @@ def row_of(round: Round, at: int, token: int, lost: float) -> tuple[int | float,
         drafted.p,
         drafted.q,
         drafted.overlap,
-        named_chance(drafted, round.settings.rule),
+        rule_of(round.settings.rule).overlap_of(drafted),
         drafted.u,
         math.nan if drafted.accept_prob is None else drafted.accept_prob,
         lost if drafted.verdict == "rejected" else math.nan,
@@ -62,9 +62,10 @@ def tokens_lost(round: Round) -> float | None:
     """
     if not round.n_rejected:
         return None
+    rule = rule_of(round.settings.rule)
     lost = reached = 1.0
     for drafted in round.untested_tokens:
-        chance = _chance(drafted, round.settings.rule)
+        chance = rule.token_accept_prob(drafted)
         if chance is None:
             return None
         reached *= chance
@@ -93,7 +94,3 @@ def counted(rows: Rows) -> NDArray[np.int64]:
     with_loss = np.count_nonzero(~np.isnan(rows["lost"]))
     numbers = np.array((np.count_nonzero(~tested), with_ratio, with_loss, len(bins)), np.int64)
     return np.append(np.bincount(bins, minlength=BINS), numbers)
-
-
-def _chance(drafted: Drafted, rule: str) -> float | None:
-    return drafted.p if rule == "equality" else drafted.accept_prob

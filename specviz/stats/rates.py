@@ -13,10 +13,10 @@ import numpy as np
 
 from specviz.core.drafters import drafter_spec
 from specviz.core.events import Calibration, Settings
+from specviz.core.rule import rule_of
 from specviz.maths import formulas
 from specviz.maths.estimators import Interval, agreement, block_means_error, contradicts, interval, wilson
 from specviz.stats.cumulative import Counts, Part
-from specviz.stats.round_counts import chance_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ class LiveRates:
     """In force in round ``last``."""
 
     @property
-    def chance_name(self) -> str:
+    def overlap_name(self) -> str:
         """What ``alpha_overlap`` is the mean of: overlap, or match under equality."""
-        return chance_name(self.rule)
+        return rule_of(self.rule).overlap_name
 
     @property
     def accepted_per_round(self) -> float | None:

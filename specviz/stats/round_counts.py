@@ -1,12 +1,13 @@
 """What one round contributes to the rates."""
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.core.events import Drafted, Round
+from specviz.core.events import Round
+from specviz.core.rule import rule_of
 
 
 class Tally(NamedTuple):
@@ -64,8 +65,9 @@ def tally(event: Round) -> Tally:
     """Count one round. Raises ValueError where its counts do not add up."""
     if problem := inconsistency(event):
         raise ValueError(problem)
+    rule = rule_of(event.settings.rule)
     tested = event.tested_tokens
-    chances = [chance for d in tested if (chance := accept_chance(d, event.settings.rule)) is not None]
+    chances = [chance for d in tested if (chance := rule.position_accept_prob(d)) is not None]
     timing = event.timing
     return Tally(
         k=event.k,
@@ -91,23 +93,3 @@ def tally(event: Round) -> Tally:
 def tallied(rounds: Iterable[Round]) -> Tallies:
     """An entry a round. Raises ValueError as ``tally`` does."""
     return np.array([tally(round) for round in rounds], TALLY_DTYPE)
-
-
-def chance_name(rule: str) -> Literal["overlap", "match"]:
-    """What the accept chance of a position is called: match under equality, overlap under any other rule."""
-    return "match" if rule == "equality" else "overlap"
-
-
-def named_chance(drafted: Drafted, rule: str) -> float:
-    """The number of a position that ``chance_name`` names."""
-    return drafted.match if rule == "equality" else drafted.overlap
-
-
-def accept_chance(drafted: Drafted, rule: str) -> float | None:
-    """The exact accept chance of a tested position under ``rule``, whatever was drawn: overlap under exact, match under
-    equality, none under any other. Kept within [0, 1] against the rounding of the sums it comes from."""
-    if rule == "exact":
-        return min(1.0, max(0.0, drafted.overlap))
-    if rule == "equality":
-        return min(1.0, max(0.0, drafted.match))
-    return None

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, End, Event, Header, Origin, Round
 from specviz.core.gc_paused import nothing_collected
+from specviz.core.rule import RULES
 from specviz.core.safe_text import visible
 from specviz.stats.round_counts import inconsistency
 from specviz.trace.quick import quick_round
@@ -27,7 +28,6 @@ Recorded = Header | Calibration | Round | End
 _TYPES: dict[str, type[Recorded]] = {"header": Header, "calibration": Calibration, "round": Round, "end": End}
 _NAMES: dict[type, str] = {event: name for name, event in _TYPES.items()}
 
-_RULES = ("exact", "equality", "typical")
 _CONFIG: dict[str, Any] = {
     **dict.fromkeys(("draft", "target", "device", "dtype", "attention"), str),
     **dict.fromkeys(("seed", "max_new_tokens", "threads"), int),
@@ -297,5 +297,6 @@ def _check_round(event: Round) -> None:
         origins.append("plain" if not event.k else "resampled" if event.tested > event.n_accepted else "bonus")
     if [token.origin for token in event.emitted] != origins:
         raise BadLine(f"the origins of what round {event.index} emitted contradict its verdicts")
-    if event.settings.rule not in _RULES:
-        raise BadLine(f"settings.rule must be one of {', '.join(_RULES)}, not {quote(event.settings.rule)}")
+    rules = (*RULES, "typical")
+    if event.settings.rule not in rules:
+        raise BadLine(f"settings.rule must be one of {', '.join(rules)}, not {quote(event.settings.rule)}")

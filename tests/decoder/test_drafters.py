@@ -9,7 +9,8 @@ import torch
 from specviz.core.drafters import DRAFTERS
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round, Settings
-from specviz.core.options import RULES, RunRequest
+from specviz.core.options import RunRequest
+from specviz.core.rule import RULES
 from specviz.decoder.rounds.loop import Speculation
 from specviz.decoder.rounds.stopping import Ending
 from specviz.decoder.tensors.sampling import process

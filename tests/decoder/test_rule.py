@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from specviz.core.events import Settings
+from specviz.core.rule import RULES
 from specviz.decoder.drafters import model
 from specviz.decoder.tensors import accept
 from specviz.decoder.tensors.accept import Decide, Decision, decide_exact, residual
@@ -22,6 +23,10 @@ from tests.decoder.one_round_sampler import Behind, Known, first_p_value, p_valu
 from tests.decoder.run_helpers import Played, greedy, opened, play, setting
 
 P, Q = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
+
+
+def test_every_rule_of_the_registry_has_a_torch_form() -> None:
+    assert list(accept.RULES) == list(RULES)
 
 
 def scripted_run(

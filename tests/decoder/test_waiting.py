@@ -12,7 +12,8 @@ from torch.overrides import TorchFunctionMode
 
 from specviz.core.drafters import DRAFTERS
 from specviz.core.events import Drafted, Emitted, Round, Settings
-from specviz.core.options import RULES, RunRequest
+from specviz.core.options import RunRequest
+from specviz.core.rule import RULES
 from specviz.decoder.tensors.accept import RULES as DECIDE
 from specviz.decoder.tensors.to_host import fetch
 from specviz.stats.run_stats import RunStats

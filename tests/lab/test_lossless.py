@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.core.events import Candidate, Drafted, Top
+from specviz.core.rule import EQUALITY, EXACT
 from specviz.lab.lossless import TOY_P, Share, condensed, shares, total, toy_shares
 from specviz.maths import rules
 from tests.builders import make_drafted
@@ -44,7 +45,7 @@ def test_every_row_is_exact_and_all_come_to_p(size: int, seed: int, holes: bool)
             return
         p, q = p / p.sum(), q / q.sum()
     tested = position(p, q, int(rules.draws(q, random.random())))
-    for rule, accepted in (("exact", np.minimum(p, q)), ("equality", p * q)):
+    for rule, accepted in ((EXACT, np.minimum(p, q)), (EQUALITY, p * q)):
         rows = shares(tested, rule)
         assert rows[-1].bytes is None
         named = [row for row in rows if row.id is not None]

@@ -113,11 +113,11 @@ def test_the_inspector_puts_match_first_and_no_ratio() -> None:
 
 def test_the_status_line() -> None:
     rates = run().rates
-    assert (rates.rule, rates.chance_name) == ("equality", "match")
+    assert (rates.rule, rates.overlap_name) == ("equality", "match")
     assert rates.alpha_overlap == pytest.approx(0.15)
     text = line(rate_fields(rates), 118)
     assert "match .150" in text and "overlap" not in text
-    assert RunStats().on_screen().chance_name == "overlap"
+    assert RunStats().on_screen().overlap_name == "overlap"
 
 
 def test_the_plots() -> None:

@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from specviz.cli.commands.lab import measured
+from specviz.core.rule import rule_of
 from specviz.lab.model import Choice, LabPoint, Mean, Place, origin
 from specviz.render.glyphs import ASCII, UNICODE
 from specviz.render.k_axis import k_grid, scale, y_axis
@@ -238,7 +239,7 @@ async def test_the_page_shows_positions_of_the_run() -> None:
 
 
 async def test_a_rule_that_does_not_keep_p_gets_the_toy_pair() -> None:
-    app = LabApp(replace(POINT, rule="typical"))
+    app = LabApp(replace(POINT, rule=rule_of("typical")))
     async with app.run_test(size=(120, 40)) as pilot:
         await hit(pilot, "w")
         assert "the rule typical does not keep p" in drawn(pilot)

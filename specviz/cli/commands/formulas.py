@@ -9,6 +9,8 @@ from specviz.cli.shared.distributions import MOST_IDS, Distribution
 from specviz.cli.shared.number_list import NumberList
 from specviz.cli.shared.run_options import Real, Whole
 from specviz.core.options import MAX_COUNT, MAX_K, MAX_SEED
+from specviz.core.rule import EXACT
+from specviz.maths.rule_variants import VARIANTS
 from specviz.render.console import unicode_screen
 
 MOST_K = 1000
@@ -18,7 +20,7 @@ KS = NumberList(0, MOST_K, whole=True)
 COSTS = NumberList(0, above=True, infinite=True)
 P_HELP = "Of the target: zipf, uniform, peaked, a list of numbers or a file of them."
 Q_HELP = "Of the draft: the same, or equal or disjoint to p."
-RULE_HELP = "exact, equality, greedy, typical, first-free, wrong-q, residual-p or all; repeatable: side by side."
+RULE_HELP = f"{', '.join(VARIANTS)} or all; repeat it to compare rules side by side."
 
 
 def add_to(group: click.Group) -> None:
@@ -67,7 +69,7 @@ def add_to(group: click.Group) -> None:
     @click.option("--seed", type=Whole(0, MAX_SEED), default=0, show_default=True, help="Same seed, same rounds.")
     @click.option("--varying", is_flag=True, help="Rounds differ in difficulty: q = p in the share --mix of them.")
     @click.option(
-        "--rule", "rules", multiple=True, default=["exact"], metavar="NAME", show_default=True, help=RULE_HELP
+        "--rule", "rules", multiple=True, default=[EXACT.name], metavar="NAME", show_default=True, help=RULE_HELP
     )
     @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
     def simulate(rules: tuple[str, ...], **given: Any) -> int:

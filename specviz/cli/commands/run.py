@@ -166,7 +166,7 @@ def summary_lines(stats: RunStats) -> list[str]:
         return exact(NUMBER[key], rates)
 
     def named(key: str) -> str:
-        return f"{NUMBER[key].short_title(rates.chance_name)} {value(key)}"
+        return f"{NUMBER[key].short_title(rates.overlap_name)} {value(key)}"
 
     ends = rates.alpha_tested_ci
     interval = f" [{ends[0]:.3f} {ends[1]:.3f}]" if ends else ""
@@ -181,7 +181,7 @@ def summary_lines(stats: RunStats) -> list[str]:
         f" ({rates.rejected} rejected, {rates.untested} untested, {rates.ignored} ignored)",
         f"{named('tokens_per_round')} · {named('accepted_per_round')}"
         f" · formula {value('formula_at_tested')} at α tested,"
-        f" {value('formula_at_overlap')} at α {rates.chance_name}",
+        f" {value('formula_at_overlap')} at α {rates.overlap_name}",
         f"{value('tokens_per_s')} tokens/s · {times} · {named('c')}",
         f"speedup {value('speedup_model')} by the model, {value('speedup_measured_cost')} by measured cost"
         f" · {named('best_k')} · {named('break_even_alpha')}" + " · slower than the target alone" * slow,

@@ -14,7 +14,8 @@ from rich.progress import Progress, TaskID
 
 from specviz.cli.shared.distributions import Numbers
 from specviz.cli.shared.tables import print_table
-from specviz.maths.rule_variants import RULES
+from specviz.core.rule import EXACT
+from specviz.maths.rule_variants import VARIANTS
 from specviz.maths.simulation_report import TEMPERATURES, AtTemperature, Simulated, at_temperatures, simulated
 from specviz.maths.toy_distributions import SHAPES, Probs, toy_pair
 from specviz.render.console import show, speaks_unicode
@@ -56,7 +57,7 @@ def simulate(
     warmed = as_json or (len(names) == 1 and not varying)
     with Bar(rounds * (len(names) + (len(TEMPERATURES) if warmed else 0))) as bar:
         runs = [
-            simulated(pair, RULES[name], k=k, rounds=rounds, seed=seed, varying=varying, progress=bar.more)
+            simulated(pair, VARIANTS[name], k=k, rounds=rounds, seed=seed, varying=varying, progress=bar.more)
             for name in names
         ]
         warmer = at_temperatures(pair, k=k, rounds=rounds, seed=seed, progress=bar.more) if warmed else []
@@ -91,9 +92,9 @@ def rule_names(given: Sequence[str]) -> tuple[str, ...]:
     """Rules by name, ``all`` or lists of them, each once. Raises click.UsageError for a name that is none."""
     names = [name.strip() for item in given for name in item.split(",")]
     for name in names:
-        if name not in (*RULES, ALL):
-            raise click.UsageError(f"--rule: {name!r} is none of {', '.join(RULES)}, {ALL}.")
-    return tuple(dict.fromkeys(one for name in names for one in (RULES if name == ALL else (name,))))
+        if name not in (*VARIANTS, ALL):
+            raise click.UsageError(f"--rule: {name!r} is none of {', '.join(VARIANTS)}, {ALL}.")
+    return tuple(dict.fromkeys(one for name in names for one in (VARIANTS if name == ALL else (name,))))
 
 
 _ABOVE = "Difficulty differs between rounds, and easy rounds add more tests to α: the formula sits above."
@@ -146,13 +147,13 @@ def _mixed(mix: float, varying: bool) -> str:
 
 def _print_one(run: Simulated, varying: bool) -> None:
     out = run.outcome
-    show(f"rule {run.rule.name}: {run.rule.words}")
-    show(f"In theory it {'keeps' if run.rule.keeps else 'does not keep'} the distribution p.")
+    show(f"rule {run.rule.name}: {run.rule.summary}")
+    show(f"In theory it {'keeps' if run.rule.lossless else 'does not keep'} the distribution p.")
     show()
     over = " over tested positions" if varying else ""
     show(f"  sum min(p, q)    {_rate(out.alpha_overlap)}{over}")
     show(f"  1 - TV(p, q)     {_rate(out.alpha_distance)}{over}")
-    if run.rule.name != "exact":
+    if run.rule.name != EXACT.name:
         show(f"  accept chance    {_rate(out.alpha_chance)}  of this rule")
     ends = out.alpha_tested_ci
     interval = f"  95 % [{_rate(ends[0])} {_rate(ends[1])}]" if ends else ""
@@ -186,7 +187,7 @@ def _print_histogram(run: Simulated) -> None:
         for n, expected in enumerate(run.expected_lengths, 1)
     ]
     print_table(("  N", "rounds", "expected", ""), lines, heads=1, left=(3,))
-    if run.rule.free or run.varying:
+    if run.rule.n_untested or run.varying:
         show("  (expected: P(N = i) at one accept chance for every test, which is not so here)")
 
 
@@ -214,7 +215,7 @@ def _print_side_by_side(runs: Sequence[Simulated], varying: bool) -> None:
     if varying:
         titles.insert(5, "formula")
         for line, run in zip(lines, runs, strict=True):
-            formula = None if run.rule.free else run.outcome.formula
+            formula = None if run.rule.n_untested else run.outcome.formula
             line.insert(5, "–" if formula is None else f"{formula:.3f}")
     print_table(titles, lines, heads=1, left=(0,))
     if varying:
@@ -223,7 +224,7 @@ def _print_side_by_side(runs: Sequence[Simulated], varying: bool) -> None:
     show("TV: total variation of the tokens to p, in closed form and counted.  chi-square/degrees of freedom.")
     show()
     for run in runs:
-        show(f"{run.rule.name:<11} {run.rule.words}")
+        show(f"{run.rule.name:<11} {run.rule.summary}")
 
 
 def _line(run: Simulated) -> list[str]:
@@ -231,7 +232,7 @@ def _line(run: Simulated) -> list[str]:
     error = "" if out.tokens_per_round_se is None else f" ±{out.tokens_per_round_se:.3f}"
     return [
         run.rule.name,
-        "yes" if run.rule.keeps else "no",
+        "yes" if run.rule.lossless else "no",
         _rate(out.alpha_chance),
         _rate(out.alpha_tested),
         f"{out.tokens_per_round:.3f}{error}",

@@ -71,7 +71,7 @@ def _rows(runs: Sequence[RunStats]) -> Iterator[list[str]]:
         yield [label, *(safe_terminal_text(str(each.get(key, NONE))) for each in config)]
     yield ["ended", *(run.end.reason.replace("_", " ") if run.end else "not ended" for run in runs)]
     rates = [run.whole() for run in runs]
-    chances = " / ".join(dict.fromkeys(each.chance_name for each in rates))
+    chances = " / ".join(dict.fromkeys(each.overlap_name for each in rates))
     for number in numbers_in("stats"):
         yield [number.title(chances), *(exact(number, each) for each in rates)]
         if spread := number.spread:

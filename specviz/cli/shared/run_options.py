@@ -20,10 +20,10 @@ from specviz.core.options import (
     MAX_SEED,
     MAX_TEMPERATURE,
     PREPARED_PROMPTS,
-    RULES,
     PairOptions,
     RunOptions,
 )
+from specviz.core.rule import RULES
 from specviz.render.console import say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -171,9 +171,9 @@ RUN_OPTIONS = [
     click.option(
         "--rule",
         type=click.Choice(RULES),
-        default="exact",
+        default=Settings().rule,
         show_default=True,
-        help="What accepts: u < p/q, or the target's own sample being the same token.",
+        help=f"Acceptance rule: {' or '.join(f'{rule.name} ({rule.help})' for rule in RULES.values())}.",
     ),
     click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted in a round; 0: none."),
     click.option(

@@ -55,7 +55,7 @@ class RoundsPlot(CellWidget):
 
     @property
     def _chance_name(self) -> str:
-        return self._rates.chance_name if self._rates else "overlap"
+        return self._rates.overlap_name if self._rates else "overlap"
 
     def _depth(self, rates: LiveRates | None) -> int:
         return len(rates.per_position) if rates else 0

@@ -38,7 +38,7 @@ class AlphaPlot(RoundsPlot):
     def _title(self, rates: LiveRates) -> tuple[str, int]:
         none = self._glyphs.none
         tested, overlap = prob(rates.alpha_tested, none=none), prob(rates.alpha_overlap, none=none)
-        return f"{self._glyphs.alpha}  tested {tested}   {rates.chance_name} {overlap}", rates.first
+        return f"{self._glyphs.alpha}  tested {tested}   {rates.overlap_name} {overlap}", rates.first
 
     def _key(self) -> Line:
         glyphs = self._glyphs

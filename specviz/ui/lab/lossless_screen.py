@@ -7,7 +7,8 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from specviz.core.errors import SpecvizError
-from specviz.lab.lossless import KEEPING, Share, condensed, shares, toy_shares
+from specviz.core.rule import EXACT
+from specviz.lab.lossless import Share, condensed, shares, toy_shares
 from specviz.lab.model import LabPoint, Place
 from specviz.render.screen_text import literal
 from specviz.ui.lab.keys import PAGE_KEYS, bindings
@@ -34,7 +35,7 @@ class LosslessScreen(Screen[None]):
 
     def __init__(self, point: LabPoint | None, *, ascii: bool) -> None:
         super().__init__()
-        self.point = point if point is not None and point.places and point.rule in KEEPING else None
+        self.point = point if point is not None and point.places and point.rule.lossless else None
         self.place = self.point.at if self.point else 0
         self._lost = ""
         self._position = self._read(self.place)
@@ -76,7 +77,7 @@ class LosslessScreen(Screen[None]):
         lost = [StatusField((self._lost, "that round cannot be read back"), 1, "error")] if self._lost else []
         self._title.show([*title, *lost])
         drafted = self._position.drafted.id if self._position else None
-        self._mass.show(self.rows, self.step, drafted, self.point.rule if self.point and self._position else "exact")
+        self._mass.show(self.rows, self.step, drafted, self.point.rule if self.point and self._position else EXACT)
         can = {
             "step(1)": self.step < self.last_step,
             "step(-1)": self.step > 0,
@@ -91,8 +92,8 @@ class LosslessScreen(Screen[None]):
             return f"{at}   tested position {self.place + 1} of {len(self.point.places)}"
         if self._lost:
             return "this is a toy pair"
-        if self._ran is not None and self._ran.rule not in KEEPING:
-            return f"the rule {self._ran.rule} does not keep p; this is a toy pair under the exact rule"
+        if self._ran is not None and not self._ran.rule.lossless:
+            return f"the rule {self._ran.rule.name} does not keep p; this is a toy pair under the exact rule"
         if self._ran is not None:
             return "the run has tested no token here: this is a toy pair of six ids"
         return "no run: this is a toy pair of six ids"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from specviz.core.rule import EXACT, Rule
 from specviz.core.safe_text import visible
 from specviz.lab.lossless import Share, total
 from specviz.render.cells import Part, fit, wrapped
@@ -49,9 +50,9 @@ class MassPanel(CellWidget):
     """
     )
 
-    _shown: tuple[tuple[Share, ...], int, int | None, str] = ((), 0, None, "exact")
+    _shown: tuple[tuple[Share, ...], int, int | None, Rule] = ((), 0, None, EXACT)
 
-    def show(self, rows: tuple[Share, ...], step: int, drafted: int | None, rule: str) -> None:
+    def show(self, rows: tuple[Share, ...], step: int, drafted: int | None, rule: Rule) -> None:
         """``rows`` after ``step`` steps; ``drafted`` is the id that was tested."""
         if (rows, step, drafted, rule) != self._shown:
             self._shown = rows, step, drafted, rule
@@ -148,35 +149,23 @@ def _marked(parts: list[Part], at: int, mark: Part) -> list[Part]:
     return cells
 
 
-def _said(rows: Sequence[Share], step: int, rule: str, ascii: bool) -> list[str]:
+def _said(rows: Sequence[Share], step: int, rule: Rule, ascii: bool) -> list[str]:
     whole = total(rows)
-    minus, times = ("-", "x") if ascii else ("−", "×")
     accepted, rejected = prob(whole.accepted), prob(1.0 - whole.accepted)
+
+    def words(templates: Sequence[str]) -> list[str]:
+        texts = [text.format(accepted=accepted, rejected=rejected) for text in templates]
+        return [text.replace("−", "-").replace("×", "x") for text in texts] if ascii else texts
+
     if step == 0:
         return [
             "The target gives each id p; the draft proposes it with chance q:",
             "some too often (q beyond p), and the others too rarely.",
         ]
     if step == 1:
-        if rule == "equality":
-            return [
-                "Drafted and equal to the target's own draw: p times q.",
-                f"Together {accepted}: the accept chance.",
-            ]
-        return [
-            f"Drafted and accepted: q {times} min(1, p/q) = min(p, q).",
-            f"Together {accepted}: the accept chance. What the draft gives beyond p is rejected.",
-        ]
+        return words(rule.accepted_words)
     if step == 2:
-        if rule == "equality":
-            return [
-                "The target drew this id and the draft another one:",
-                f"p {times} (1 {minus} q), together {rejected}.",
-            ]
-        return [
-            f"A rejection has chance {rejected}, and draws from max(0, p {minus} q) / {rejected}:",
-            f"each id gets max(0, p {minus} q) of it, exactly what it lacks.",
-        ]
+        return words(rule.replaced_words)
     done = min(step - STAGES + 2, len(rows))
     row = rows[done - 1]
     exact = abs(round(row.accepted, 3) + round(row.resampled, 3) - round(row.accepted + row.resampled, 3)) < 1e-9

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from specviz.core.events import Drafted, Emitted, Round
+from specviz.core.rule import EXACT, rule_of
 from specviz.core.safe_text import clip, visible, width
 from specviz.render.cells import Part, accept_bar, fit
 from specviz.render.explanations import PLAIN, drawn, greedy
 from specviz.render.glyphs import Glyphs
 from specviz.render.numbers import prob, ratio, told_apart
 from specviz.render.phases import WAITING, Stage, mark_of
-from specviz.stats.round_counts import chance_name, named_chance
 
 NUMBER = 5
 RATIO = 5
@@ -86,6 +86,7 @@ class RoundTable:
 
     def header(self, round: Round | None) -> list[Part]:
         columns, glyphs = self.columns, self.glyphs
+        rule = EXACT if round is None else rule_of(round.settings.rule)
         raw = round is not None and greedy(round) and any(d.raw for d in round.drafted)
         q, p = ("raw q", "raw p") if raw else ("q", "p")
         text = " " * 2 + "i".rjust(columns.index + 1) + "   " + fit("token", columns.token)
@@ -93,11 +94,9 @@ class RoundTable:
         if columns.ratio:
             text += f" {'' if raw else 'p/q':>{columns.ratio}}"
         if columns.overlap:
-            chance = "overlap" if round is None else chance_name(round.settings.rule)
-            text += f"  {chance:>{columns.overlap}}"
+            text += f"  {rule.overlap_name:>{columns.overlap}}"
         if columns.bar:
-            equality = round is not None and round.settings.rule == "equality"
-            text += "  accept if equal" if equality else f"  {glyphs.full * 2} accept {glyphs.test} u"
+            text += "  accept if equal" if rule.test == "sample" else f"  {glyphs.full * 2} accept {glyphs.test} u"
         return [(text, "head")]
 
     def row(self, round: Round, row: int, chosen: bool, known: Stage = "decided") -> list[Part]:
@@ -143,7 +142,7 @@ class RoundTable:
             yield self._numbers(prob(raw.q if raw else drafted.q, none=self.glyphs.none), "", ""), "text"
             return
         yield from self._scores(round, drafted, "text")
-        if drafted.accept_prob is not None and round.settings.rule == "exact" and not greedy(round):
+        if drafted.accept_prob is not None and rule_of(round.settings.rule).test == "ratio" and not greedy(round):
             yield from self._chance(drafted.accept_prob)
 
     def _scores(self, round: Round, drafted: Drafted, style: str) -> Iterator[Part]:
@@ -153,19 +152,20 @@ class RoundTable:
             share = "" if greedy(round) else ratio(drafted.p, drafted.q, self.glyphs.none)
             yield self._numbers(prob(drafted.q), prob(drafted.p), share), style
         if self.columns.overlap:
-            chance = named_chance(drafted, round.settings.rule)
+            chance = rule_of(round.settings.rule).overlap_of(drafted)
             yield f"  {prob(chance, 2):>{self.columns.overlap}}", style
 
     def _verdict(self, round: Round, drafted: Drafted) -> Iterator[Part]:
         gap = "  " if self.columns.bar else " "
+        rule = rule_of(round.settings.rule)
         if drafted.verdict in ("untested", "ignored"):
             yield f"{gap}{drafted.verdict}", f"mark:{drafted.verdict}"
         elif greedy(round):
             choice = "" if drafted.verdict == "accepted" or not drafted.p_top else self._short(drafted.p_top[0].bytes)
             yield f"{gap}greedy: {f'target {choice}' if choice else drafted.verdict}", f"mark:{drafted.verdict}"
-        elif round.settings.rule == "equality":
+        elif rule.test == "sample":
             yield f"{gap}{self._drew(round, drafted)}", f"mark:{drafted.verdict}"
-        elif drafted.accept_prob is None or round.settings.rule != "exact":
+        elif drafted.accept_prob is None or rule.test != "ratio":
             yield f"{gap}{drafted.verdict}", f"mark:{drafted.verdict}"
         else:
             yield from self._test(drafted, drafted.accept_prob, gap)
@@ -214,7 +214,7 @@ class RoundTable:
             how = f"residual {prob(last.residual, 2, self.glyphs.none)}"
             if greedy(round):
                 how = "greedy"
-            elif round.settings.rule == "equality":
+            elif rule_of(round.settings.rule).test == "sample":
                 how = "target's own draw"
             return f"replaces {round.n_accepted + 1}, {how}", how
         if last.origin == "bonus":

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import NamedTuple
 
+from specviz.core.rule import Rule, rule_of
 from specviz.render.cells import Part, bar
 from specviz.render.glyphs import Glyphs
 from specviz.render.numbers import counted, fixed, prob
@@ -30,14 +31,10 @@ from specviz.ui.metrics.scope import Scope
 _TWO_BLOCKS = 96
 """Cells from which positions and overlaps stand side by side."""
 _LEAST_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
-_CHANCES = {
-    "exact": "mean Σ min(p, q): the exact chance of each test.",
-    "equality": "mean Σ p·q: the exact chance of each test.",
-}
 
 
 def acceptance(scope: Scope) -> Layout:
-    rule = scope.settings.rule if scope.settings else "exact"
+    rule = rule_of(scope.rates.rule)
     if not scope.rates.drafted:
         return partial(paragraph, f"No token was drafted{scope.yet}.")
     peers = Peers(peer_rates(scope.stats.since_k(scope.shown)), scope.peers_title)
@@ -51,7 +48,7 @@ class Peers(NamedTuple):
     rounds: str
 
 
-def _page(rates: Rates, rule: str, peers: Peers, bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
+def _page(rates: Rates, rule: Rule, peers: Peers, bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
     left, right = (
         _positions(rates, max(_LEAST_POSITIONS, min(cells, _POSITIONS)), glyphs),
         _chances(bins, rule, glyphs),
@@ -65,7 +62,7 @@ def _page(rates: Rates, rule: str, peers: Peers, bins: tuple[int, ...], cells: i
     )
 
 
-def rate_facts(rates: Rates, rule: str) -> list[Fact]:
+def rate_facts(rates: Rates, rule: Rule) -> list[Fact]:
     """Every rate with its interval and its definition."""
     counts = {
         "alpha_tested": f"{rates.accepted} of {counted(rates.tested, 'test')}: ",
@@ -78,21 +75,21 @@ def rate_facts(rates: Rates, rule: str) -> list[Fact]:
     match = NUMBER["mean_match"].label
     return [
         *number_facts("acceptance", rates, words, styles),
-        *(fact for fact in agreement if rule != "equality" or fact.label != match),
+        *(fact for fact in agreement if rule.overlap_name != "match" or fact.label != match),
     ]
 
 
-def _overlap_words(rates: Rates, rule: str) -> str:
-    if rule not in _CHANCES:
+def _overlap_words(rates: Rates, rule: Rule) -> str:
+    if not rule.overlap_is_accept_prob:
         return "none: this rule has no exact chance."
     known = "" if rates.alpha_overlap_ci else " (from 16 rounds on)"
-    return f"{_CHANCES[rule]} 95\xa0% by batch means{known}."
+    return f"mean {rule.overlap_formula}: the exact chance of each test. 95\xa0% by batch means{known}."
 
 
-def _agreement_words(rates: Rates, rule: str) -> str:
+def _agreement_words(rates: Rates, rule: Rule) -> str:
     if rates.agreement_z is not None:
         words = NUMBER["agreement_z"].meaning
-    elif rule in _CHANCES:
+    elif rule.overlap_is_accept_prob:
         words = "no test was left to chance: acceptance must equal it exactly."
     else:
         words = "none: this rule has no exact chance to compare acceptance with."
@@ -135,13 +132,12 @@ def _positions(rates: Rates, cells: int, glyphs: Glyphs) -> Lines:
     return [heading("By draft position", glyphs), *lines_of(rates, len(rates.per_position), cells, glyphs)]
 
 
-def _chances(bins: tuple[int, ...], rule: str, glyphs: Glyphs) -> Lines:
+def _chances(bins: tuple[int, ...], rule: Rule, glyphs: Glyphs) -> Lines:
     """How alike p and q were: one bar a tenth of the overlap, or of the match under equality."""
     most, total = max(bins), sum(bins)
-    name, sum_ = ("Match", "Σ p·q") if rule == "equality" else ("Overlap", "Σ min(p, q)")
     lines: Lines = [
-        heading(f"{name} of p and q", glyphs),
-        [(said(f"{sum_} at {counted(total, 'tested position')}", glyphs), "head")],
+        heading(f"{rule.overlap_name.capitalize()} of p and q", glyphs),
+        [(said(f"{rule.overlap_formula} at {counted(total, 'tested position')}", glyphs), "head")],
     ]
     count = len(str(most))
     for index, number in enumerate(bins):

@@ -92,7 +92,7 @@ def number_facts(block: Block, rates: Rates, words: Mapping[str, str], styles: M
     """The numbers of a block. ``words`` and ``styles`` replace the meaning and the style "text" of a key."""
     return [
         Fact(
-            number.short_title(rates.chance_name),
+            number.short_title(rates.overlap_name),
             compact(number, rates),
             compact_spread(number, rates),
             words.get(number.key, number.meaning),

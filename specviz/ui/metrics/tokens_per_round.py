@@ -50,7 +50,7 @@ def length_facts(rates: Rates) -> list[Fact]:
         "tokens_per_round": f"mean N of {rounds}, ± one standard error{from_16} by batch means.",
         "formula_at_tested": f"{NUMBER['formula_at_tested'].meaning} at α tested {prob(rates.alpha_tested)},"
         " over the K of each round.",
-        "formula_at_overlap": f"the same at α {rates.chance_name} {prob(rates.alpha_overlap)}.",
+        "formula_at_overlap": f"the same at α {rates.overlap_name} {prob(rates.alpha_overlap)}.",
     }
     styles = {"tokens_per_round": "measured", "formula_at_tested": "formula", "formula_at_overlap": "all"}
     return number_facts("tokens per round", rates, words, styles)
@@ -128,7 +128,7 @@ def _share_row(name: str, share: Share, glyphs: Glyphs) -> list[Part]:
 
 def _drift(why: Dependence, rates: Rates, glyphs: Glyphs) -> Lines:
     """The text in four stretches."""
-    names = "rounds", "α tested", f"α {rates.chance_name}", "tokens/round"
+    names = "rounds", "α tested", f"α {rates.overlap_name}", "tokens/round"
     head: list[Part] = [(name, "head") for name in names]
     rows: list[list[Part]] = [
         [

@@ -153,7 +153,7 @@ class TokensTab(Vertical):
 
     def show(self, scope: Scope) -> None:
         self._scope = scope
-        self._bar.offer(choices(scope.rates.chance_name))
+        self._bar.offer(choices(scope.rates.overlap_name))
         self._fill()
 
     def order(self, order: Order) -> None:
@@ -178,7 +178,7 @@ class TokensTab(Vertical):
         if self._order == "ids":
             listing = id_listing(drafts, width, self._glyphs)
         else:
-            listing = drafted_listing(drafts, self._order, width, self._glyphs, self._scope.rates.chance_name)
+            listing = drafted_listing(drafts, self._order, width, self._glyphs, self._scope.rates.overlap_name)
         self.table.fill(listing, stay=stay)
         words = in_ascii(listing.words) if self._glyphs.ascii else listing.words
         if words != self._words:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from specviz.core.events import Drafted, End, Round
+from specviz.core.rule import rule_of
 from specviz.core.safe_text import clip, width
 from specviz.render.explanations import ENDS, PLAIN, ending, greedy
 from specviz.render.glyphs import UNICODE, Glyphs
@@ -69,16 +70,7 @@ def caption(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE) -> Ca
 def _rule(round: Round) -> tuple[str, ...]:
     if greedy(round):
         return "kept if it is the target's own first choice", "kept: its own first choice", "first choices kept"
-    if round.settings.rule == "exact":
-        return (
-            "each is kept with the chance min(1, p/q)",
-            "kept with chance min(1, p/q)",
-            "chance min(1, p/q)",
-            "min(1, p/q)",
-        )
-    if round.settings.rule == "equality":
-        return "kept if the target's own draw is the same", "kept if it draws the same", "same draws kept"
-    return ("",)
+    return rule_of(round.settings.rule).captions
 
 
 def _test(round: Round, row: int) -> Caption:
@@ -91,7 +83,7 @@ def _why(round: Round, drafted: Drafted) -> str:
     kept = drafted.verdict == "accepted"
     if greedy(round):
         return f"it is {'' if kept else 'not '}the target's first choice"
-    if round.settings.rule == "equality":
+    if rule_of(round.settings.rule).test == "sample":
         return f"the target drew {'the same' if kept else 'another'}"
     if drafted.accept_prob is None:
         return ""

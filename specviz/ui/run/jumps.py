@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from specviz.breakpoints.conditions import rows_of
 from specviz.breakpoints.monitor import Breakpoint, condition, names_condition, parse_breakpoint
 from specviz.core.events import Drafted, Round
+from specviz.core.rule import rule_of
 from specviz.core.safe_text import visible
 from specviz.render.explanations import default_row, drawn, greedy
 from specviz.render.numbers import short, told_apart
@@ -110,7 +111,7 @@ def _hit(index: int, round: Round, row: int, note: str) -> Hit:
 def _test(round: Round, rejected: Drafted) -> str:
     if greedy(round):
         return "greedy"
-    if rejected.accept_prob is None or round.settings.rule != "exact":
+    if rejected.accept_prob is None or rule_of(round.settings.rule).test != "ratio":
         return round.settings.rule if rejected.target_sample is None else f"target drew {drawn(round, rejected)}"
     u, chance = told_apart(rejected.u, rejected.accept_prob, most=3)
     return f"u {u} ≥ {chance}, overlap {short(rejected.overlap)}"

@@ -94,7 +94,7 @@ def warnings(rates: LiveRates) -> list[StatusField]:
 def rate_fields(rates: LiveRates) -> list[StatusField]:
     """The second line: the rates of the current segment, each under its own name."""
     tested = f"α tested {rate(rates.alpha_tested)}"
-    overlap = f"{rates.chance_name} {rate(rates.alpha_overlap)}"
+    overlap = f"{rates.overlap_name} {rate(rates.alpha_overlap)}"
     tokens = f"tokens/round {number(rates.tokens_per_round)}"
     formula = f"formula {number(rates.formula_at_tested)} | {number(rates.formula_at_overlap)}"
     fields = [

@@ -11,6 +11,7 @@ from specviz.bench.report import Spread
 from specviz.cli.commands.bench.tables import DASH, print_table, stacked
 from specviz.core.drafters import DEFAULT_DRAFTER
 from specviz.core.options import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
+from specviz.core.rule import EXACT
 from specviz.core.units import bytes_in_words
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def refuse_unfair(options: RunOptions, drafters: Sequence[str]) -> None:
     settings = options.settings
     asked = {
         "--drafter": list(drafters) != [DEFAULT_DRAFTER],
-        "--rule": settings.rule != "exact",
+        "--rule": settings.rule != EXACT.name,
         "--draft-temperature": settings.draft_temperature != settings.temperature,
         "--top-k": settings.top_k is not None,
         "--top-p": settings.top_p is not None,

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from specviz.bench.plan import MODEL
 from specviz.bench.report import BenchReport, Measurement, Prediction, Row, Spread
+from specviz.core.rule import rule_of
 from specviz.core.safe_text import safe_terminal_text
 from specviz.render.console import colours, plain_words, speaks_unicode
-from specviz.stats.round_counts import chance_name
 
 DASH = "–"
 PLAIN_BOX = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)
@@ -57,7 +57,7 @@ def print_report(report: BenchReport, config: Mapping[str, Any]) -> None:
     for line in heading(report, config):
         console.print(_text(line))
     console.print()
-    chance = chance_name(config["rule"])
+    chance = rule_of(config["rule"]).overlap_name
     titles = (title.replace("overlap", chance) for title, _, _ in NUMBERS)
     _print(console, ["", *titles], measured_rows(report))
     if report.plan.contenders != (MODEL,):
