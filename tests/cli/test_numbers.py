@@ -19,7 +19,7 @@ from tests.recordings import SMALL
 from tests.ui.metrics import page, small
 
 RUN = Recording(read(SMALL))
-CHANCE = RUN.rates.chance_name
+CHANCE = RUN.rates.overlap_name
 
 
 def test_stats_and_exports_print_every_number(capsys: pytest.CaptureFixture[str]) -> None:
