@@ -10,8 +10,8 @@ from specviz.decoder.checkpoints.files import Problem, Weights
 from specviz.decoder.checkpoints.location import CheckpointLocation
 from specviz.decoder.loading.compiling import what_is_missing, why_not_of
 from specviz.decoder.models.cache_support import unsupported_reason
+from specviz.decoder.models.layer_list import ExitPlan, plan_exit
 from specviz.decoder.pairing.compatibility import check_pair
-from specviz.decoder.pairing.early_exit_plan import Exit, plan_exit
 from specviz.decoder.pairing.finding import Finding, refused_finding
 from specviz.decoder.pairing.model_info import ModelFacts, read_files, read_model
 from specviz.decoder.pairing.placement import Placement, placements, quantisation
@@ -125,7 +125,7 @@ def _dtype(model: ModelFacts | None, at: Placement | None) -> str:
 def _layers(target: ModelFacts, drafting: Mapping[str, Any], *, wanted: bool) -> Iterator[Finding]:
     """Where the target can be left early, and at what cost; only a refused_finding counts where ``wanted``."""
     try:
-        leave = plan_exit(target, drafting["exit_layer"])
+        leave = plan_exit(target.config, drafting["exit_layer"], name=target.name, trusted=target.trusted)
     except SpecvizError as error:
         if wanted or drafting["exit_layer"] is not None:
             yield Finding("layers", "refuse", str(error), ("", "refused"))
@@ -137,7 +137,7 @@ SHOWN_EXITS = 12
 """How many of a target's layers are listed with their cost."""
 
 
-def exit_in_words(leave: Exit) -> str:
+def exit_in_words(leave: ExitPlan) -> str:
     """The exit's layer, and c for each, by numbers of parameters: what a step of all layers costs of such a step."""
     layers = len(leave.costs)
     step = -(-(layers - 1) // SHOWN_EXITS)

@@ -31,8 +31,8 @@ from specviz.decoder.loading.weights import can_preload, load_weights_of, quiet_
 from specviz.decoder.models.cache_support import slow_path
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.models.cpu_packing import is_packed, pack
+from specviz.decoder.models.layer_list import exit_layer, no_exit_message, no_list_message, plan_exit
 from specviz.decoder.pairing.compatibility import PairFacts, pair_files, raise_refusals, with_tokenizers
-from specviz.decoder.pairing.early_exit_plan import exit_layer, no_exit, no_stack, plan_exit
 from specviz.decoder.pairing.model_info import ModelFacts
 from specviz.decoder.pairing.placement import device_label, dtype_label
 from specviz.decoder.pairing.prompt import EncodedPrompt, read_prompt
@@ -99,7 +99,7 @@ class LiveSource:
             read_prompt(facts.target, self._options.prompts[0][1], facts.vocab_size, chat=self._options.chat)
             drafting = self._options.drafting
             for asked in self._exits:
-                plan_exit(facts.target, asked)
+                plan_exit(facts.target.config, asked, name=facts.target.name, trusted=facts.target.trusted)
             for note in facts.notes:
                 emit(Notice(note))
             for refusal in forced:
@@ -282,12 +282,12 @@ def exit_of(target: CausalModel, options: RunOptions) -> int | None:
     asked, wanted = options.drafting["exit_layer"], options.settings.drafter == "layers"
     if target.layers is None:
         if wanted:
-            raise SpecvizError(no_stack(target.name, target.model.config.model_type))
+            raise SpecvizError(no_list_message(target.name, target.model.config.model_type))
         return None
-    layers = len(target.layers.layers)
+    layers = len(target.layers)
     n = exit_layer(asked, layers)
     if n is None and (wanted or asked is not None):
-        raise SpecvizError(no_exit(target.name, layers))
+        raise SpecvizError(no_exit_message(target.name, layers))
     return n
 
 

@@ -130,7 +130,7 @@ def test_check_lists_the_layers_and_the_cost(shelf: Shelf, capfd: pytest.Capture
 
 def test_check_and_run_refuse_a_layer_that_is_not_there(shelf: Shelf, capfd: pytest.CaptureFixture[str]) -> None:
     args = ["--drafter", "layers", "--exit-layer", "3", "--target", target(shelf)]
-    said = f"--exit-layer is from 1 to 2 with --target {target(shelf)}, which has 3 layers."
+    said = f"--exit-layer must be from 1 to 2 with --target {target(shelf)}, which has 3 layers."
     assert main(["run", *args]) == 2
     assert said in capfd.readouterr().err
     assert main(["check", *args]) == 2

@@ -91,7 +91,7 @@ def test_a_recurrent_state_has_no_bare_forwards(shelf: Shelf) -> None:
     made = FAMILIES["Mamba"] if "Mamba" in FAMILIES else FAMILIES[sorted(FAMILIES)[0]]
     folder = shelf.folder("bare", lambda path: save_model(path, random_of(made)))
     pair = opened(folder).pair
-    assert has_bare(pair) == (pair.target.rollback.name == "roll-back")
+    assert has_bare(pair) == (pair.target.rollback.name == "crop")
 
 
 def test_a_peak_is_that_of_the_block() -> None:

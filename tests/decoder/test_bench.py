@@ -164,7 +164,7 @@ def test_a_layer_that_is_not_there_is_refused_before_weights_are_read(shelf: She
     options = RunOptions(PairOptions(None, shelf.random(1, layers=2)), Settings(drafter="ngram"), PROMPTS)
     source = Bench(options, contenders=[Contender("ngram"), Contender("layers", 2)])
     stages: list[object] = []
-    with pytest.raises(SpecvizError, match="--exit-layer is from 1 to 1"):
+    with pytest.raises(SpecvizError, match="--exit-layer must be from 1 to 1"):
         source.open(lambda event: stages.append(getattr(event, "stage", None)))
     assert "target" not in stages
 

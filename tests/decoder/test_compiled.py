@@ -161,11 +161,11 @@ def test_models_of_one_shape_keep_apart_and_layers_draft_on_a_compiled_target(sh
 
 @pytest.mark.usefixtures("traced")
 def test_buffers_grow_without_compiling(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_cache, "SMALLEST", 32)
+    monkeypatch.setattr(static_cache, "INITIAL_CAPACITY", 32)
     folder = shelf.random(1, spread=0.3)
     pair = Both(opened(folder, compile=True, max_new_tokens=100), opened(folder, max_new_tokens=100))
     pair.agree(PROMPTS[1], setting(4, draft_temperature=1.6))
-    assert [model.compiled.cache.places for model in pair.fast.pair.models if model.compiled] == [128, 128]
+    assert [model.compiled.cache.capacity for model in pair.fast.pair.models if model.compiled] == [128, 128]
     assert graphs() == pair.graphs
 
 

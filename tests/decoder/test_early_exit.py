@@ -10,9 +10,8 @@ from specviz.core.drafters import drafter_options
 from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
 from specviz.decoder.models import rollback
-from specviz.decoder.models.layer_stack import find_layers
+from specviz.decoder.models.layer_list import ExitPlan, find_layers, plan_exit
 from specviz.decoder.pairing.compatibility import read_pair
-from specviz.decoder.pairing.early_exit_plan import plan_exit
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, save_model
 from tests.decoder.run_helpers import Feeds, Opened, opened, play, setting
@@ -105,15 +104,20 @@ def test_a_draft_that_is_stopped_leaves_the_past_as_it_was(shelf: Shelf) -> None
         assert target.length == 4
         raise RuntimeError("stop")
     assert target.length == 3
-    assert target.layers is not None and len(target.layers.layers) == 4
+    assert target.layers is not None and len(target.layers) == 4
     after = [layer.keys for layer in target.cache.layers]  # type: ignore[union-attr]
     assert all(map(torch.equal, before, after))
+
+
+def planned(folder: str, exit_layer: int | None) -> ExitPlan:
+    target = read_pair(PairOptions(None, folder)).target
+    return plan_exit(target.config, exit_layer, name=target.name, trusted=target.trusted)
 
 
 def refused(shelf: Shelf, folder: str, exit_layer: int | None) -> Iterator[str]:
     """What is said before weights are read, and by a loaded target."""
     with pytest.raises(SpecvizError) as caught:
-        plan_exit(read_pair(PairOptions(None, folder)).target, exit_layer)
+        planned(folder, exit_layer)
     yield str(caught.value)
     with pytest.raises(SpecvizError) as caught:
         opened(folder, alone=True, settings=setting(**LAYERS), drafting=drafter_options(exit_layer=exit_layer))
@@ -124,8 +128,8 @@ def refused(shelf: Shelf, folder: str, exit_layer: int | None) -> Iterator[str]:
 def test_a_layer_that_is_not_there(shelf: Shelf, n: int) -> None:
     folder = shelf.random(6, layers=4, width=32, spread=0.2)
     for said in refused(shelf, folder, n):
-        assert said == f"--exit-layer is from 1 to 3 with --target {folder}, which has 4 layers."
-    with pytest.raises(SpecvizError, match="--exit-layer is from 1 to 3"):
+        assert said == f"--exit-layer must be from 1 to 3 with --target {folder}, which has 4 layers."
+    with pytest.raises(SpecvizError, match="--exit-layer must be from 1 to 3"):
         opened(folder, alone=True, drafting=drafter_options(exit_layer=n))
 
 
@@ -138,26 +142,26 @@ def test_a_model_of_one_layer_has_no_exit(shelf: Shelf) -> None:
 
 
 def test_layers_that_are_not_one_list_are_refused_by_name(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specviz.decoder.pairing.early_exit_plan.find_layers", lambda model, config: None)
+    monkeypatch.setattr("specviz.decoder.models.layer_list.find_layers", lambda model, config: None)
     monkeypatch.setattr("specviz.decoder.models.causal_model.find_layers", lambda model, config: None)
     folder = shelf.random(6, layers=4, width=32, spread=0.2)
     for said in refused(shelf, folder, None):
-        assert said.startswith(f"--drafter layers cannot be used with --target {folder} (gpt2): its layers are not one")
+        assert said.startswith(f"--drafter layers cannot be used with --target {folder} (gpt2): its layers are not a")
     assert opened(folder, alone=True).pair.exit_layer is None
 
 
 def test_the_list_of_layers_is_the_one_that_is_no_part_of_another(shelf: Shelf) -> None:
     model = random_of(FAMILIES["Qwen3-Next"])  # two layers of two experts each
-    stack = find_layers(model, model.config)
-    assert stack is not None and stack.name == "layers" and len(stack.layers) == 2
+    layers = find_layers(model, model.config)
+    assert layers is not None and layers.name == "layers" and len(layers) == 2
     model.add_module("others", torch.nn.ModuleList([torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)]))
     assert find_layers(model, model.config) is None
 
 
 def test_costs_by_numbers_of_parameters(shelf: Shelf) -> None:
     folder = shelf.random(6, family="llama", layers=4, width=32)
-    leave = plan_exit(read_pair(PairOptions(None, folder)).target, 1)
+    exit_plan = planned(folder, 1)
     # a layer: q, o 32x32, k, v 32x16, three of 32x64, two norms of 32; the head: 64x32
     layer, head = 2 * 1024 + 2 * 512 + 3 * 2048 + 64, 2048
     whole = 4 * layer + head
-    assert leave.costs == pytest.approx([whole / (n * layer + head) for n in (1, 2, 3, 4)])
+    assert exit_plan.costs == pytest.approx([whole / (n * layer + head) for n in (1, 2, 3, 4)])

@@ -91,7 +91,7 @@ class CompiledForward:
     def __call__(self, ids: Tensor, start: int, keep: int) -> tuple[Tensor, Tensor]:
         """Feed ``ids`` at ``start``: what ``shifted`` gives for the logits [keep, vocab_size] of the last ``keep``."""
         n = len(ids)
-        if self.cache.places > len(self._places):
+        if self.cache.capacity > len(self._places):
             self._places = self._numbers()
         size, seen = self._size(n), start + n
         at = self._places[start:seen]
@@ -109,7 +109,7 @@ class CompiledForward:
     @torch.inference_mode()
     def _numbers(self) -> Tensor:
         """0, 1, … of as many places as there are. (Tensors of inference and others are two kinds to a graph.)"""
-        return torch.arange(self.cache.places, device=self.device)
+        return torch.arange(self.cache.capacity, device=self.device)
 
     def _size(self, n: int) -> int:
         return n if n > 1 and self.device.type != "cuda" else max(2, 1 << (n - 1).bit_length())

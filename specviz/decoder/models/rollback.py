@@ -1,10 +1,11 @@
-"""What a model has been fed, and how the last of it is taken back.
+"""What a model has been fed, and how the last of it is rolled back.
 
-A model's past is a cache of transformers. Keys and values are cropped. A recurrent state has no such thing: it is
-snapshot before it moves on, and what was kept is fed once more. What neither is exact for is read again from its start.
+The state of a model is a cache of transformers. Keys and values are cropped. A recurrent state cannot be cropped: it is
+copied before each block, restored after a rejection, and the accepted tokens are fed again. A model for which neither
+is exact runs without a cache and recomputes the text in every forward.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
@@ -12,12 +13,24 @@ import torch
 from torch import Tensor
 from transformers import Cache, DynamicCache, PreTrainedConfig
 
-Forward = Callable[[Tensor, int, Cache | None, int], Tensor]
-"""(ids [n], position of the first, cache of what is before it, keep) -> logits [keep, vocabulary] of the last."""
+from specviz.decoder.models.token_tree import TokenTree, keep_rows
+
+
+class Forward(Protocol):
+    """One forward of a model."""
+
+    def __call__(
+        self, ids: Tensor, start: int, cache: Cache | None, keep: int, tree: TokenTree | None = None
+    ) -> Tensor:
+        """Logits [keep, vocab_size] of the last ``keep`` of ``ids`` [n], which begin at position ``start``.
+
+        ``cache`` holds the positions before. ``tree``: how the ids follow one another, None for a chain.
+        """
+        ...
 
 
 class KVState(Protocol):
-    """The ids fed so far, as a model remembers them."""
+    """The tokens fed so far, as a model remembers them."""
 
     @property
     def length(self) -> int: ...
@@ -26,119 +39,153 @@ class KVState(Protocol):
     def cache(self) -> Cache | None: ...
 
     def prefill(self, ids: Tensor) -> None:
-        """Begin with ``ids``, none of which is ever taken back."""
+        """Start a text with ``ids``, which are never rolled back."""
         ...
 
     def feed(self, ids: Tensor, keep: int) -> Tensor:
-        """Feed ``ids`` behind the past; logits [keep, vocabulary] of the last ``keep`` of them."""
+        """Append ``ids``; logits [keep, vocab_size] of the last ``keep`` of them."""
         ...
 
-    def roll_back_to(self, length: int) -> None:
-        """Take back what stands at ``length`` and behind, and settle: nothing before it is taken back any more.
+    def feed_tree(self, ids: Tensor, tree: TokenTree) -> Tensor:
+        """Append ``ids`` as a tree; logits [n, vocab_size] of all of them. Raises ValueError where that is not exact.
 
-        The past may end up shorter than ``length``; what it lacks is to be fed again. Raises ValueError rather
-        than go wrong.
+        Call ``keep_path`` or ``roll_back_to`` next.
         """
         ...
 
+    def roll_back_to(self, length: int) -> None:
+        """Drop the positions from ``length`` on; the ones before are not rolled back later.
+
+        The state may end up shorter than ``length``; feed the missing tokens again. Raises ValueError where the state
+        cannot be restored exactly.
+        """
+        ...
+
+    def keep_path(self, start: int, nodes: Sequence[int]) -> None:
+        """Keep only ``nodes``, a path from a root, of the tree fed at position ``start``; see ``roll_back_to``."""
+        ...
+
     def temporarily(self, layers: int) -> AbstractContextManager[None]:
-        """What is fed inside is forgotten at its end. It may go through the first ``layers`` of the model only."""
+        """What is fed inside, through no more than the first ``layers`` layers, is forgotten at the end."""
         ...
 
 
 class CropState:
-    """Keys and values, cut at the end. Sliding windows hold on to what leaves them until the next roll-back."""
+    """Keys and values, cropped at the end. Sliding windows keep what leaves them until the next rollback."""
 
     def __init__(self, forward: Forward, config: PreTrainedConfig) -> None:
         self._forward = forward
         self._config = config
-        self._empty()
+        self._clear()
 
-    def _empty(self) -> None:
+    def _clear(self) -> None:
         self.length = 0
         self.cache = DynamicCache(config=self._config)
         self.cache.activate_past_recording()
 
     def prefill(self, ids: Tensor) -> None:
-        self._empty()
+        self._clear()
         if len(ids):
             self.cache = DynamicCache(config=self._config)
             self.feed(ids, 1)
             self.cache.activate_past_recording()
 
     def feed(self, ids: Tensor, keep: int) -> Tensor:
-        logits = self._forward(ids, self.length, self.cache, keep)
+        return self._append(ids, keep)
+
+    def feed_tree(self, ids: Tensor, tree: TokenTree) -> Tensor:
+        window = min((layer.sliding_window for layer in self.cache.layers if layer.is_sliding), default=None)
+        if window is not None and self.length + len(ids) > window:
+            raise ValueError(f"a tree of {len(ids)} tokens after {self.length} leaves a sliding window of {window}")
+        return self._append(ids, len(ids), tree)
+
+    def _append(self, ids: Tensor, keep: int, tree: TokenTree | None = None) -> Tensor:
+        logits = self._forward(ids, self.length, self.cache, keep, tree)
         self.length += len(ids)
         return logits
 
     def roll_back_to(self, length: int) -> None:
         if length <= 0:
-            self._empty()
+            self._clear()
             return
-        left = min(length, self.length)
-        roll_back(self.cache, self.length - left)
-        self.length = left
+        kept = min(length, self.length)
+        roll_back(self.cache, self.length - kept)
+        self.length = kept
+
+    def keep_path(self, start: int, nodes: Sequence[int]) -> None:
+        keep_rows(self.cache, start, nodes)
+        self.roll_back_to(start + len(nodes))
 
     @contextmanager
     def temporarily(self, layers: int) -> Iterator[None]:
-        length, state = self.length, snapshot(self.cache, layers)
+        length, saved = self.length, snapshot(self.cache, layers)
         try:
             yield
         finally:
-            restore(self.cache, state)
+            restore(self.cache, saved)
             self.length = length
 
 
-class SnapshotState:
-    """A recurrent state, copied before each block; after a rejection the copy is restored and the ids are fed again.
+class _ChainState:
+    """A state that is exact for chains only."""
 
-    Ids before the last ``keep`` of a feed are known to stay, so they are fed on their own, ahead of the copy.
+    def feed_tree(self, ids: Tensor, tree: TokenTree) -> Tensor:
+        raise ValueError(f"{type(self).__name__} cannot be fed a tree")
+
+    def keep_path(self, start: int, nodes: Sequence[int]) -> None:
+        raise ValueError(f"{type(self).__name__} cannot keep a path of a tree")
+
+
+class SnapshotState(_ChainState):
+    """A recurrent state, copied before each block; after a rejection the copy is restored and ids are fed again.
+
+    Ids before the last ``keep`` of a feed are never rolled back, so they are fed first, ahead of the copy.
     """
 
     def __init__(self, forward: Forward, config: PreTrainedConfig) -> None:
         self._forward = forward
         self._config = config
-        self._empty()
+        self._clear()
 
-    def _empty(self) -> None:
+    def _clear(self) -> None:
         self.length = 0
         self.cache = DynamicCache(config=self._config)
-        self._copies: list[tuple[int, State]] = []
+        self._snapshots: list[tuple[int, Snapshot]] = []
 
     def prefill(self, ids: Tensor) -> None:
-        self._empty()
+        self._clear()
         if len(ids):
             self._advance(ids, 1)
 
     def feed(self, ids: Tensor, keep: int) -> Tensor:
         if len(ids) > keep:
-            self._copy()
+            self._take_snapshot()
             self._advance(ids[:-keep], 1)
-        self._copy()
+        self._take_snapshot()
         return self._advance(ids[-keep:], keep)
 
     def roll_back_to(self, length: int) -> None:
         if length < self.length:
-            while self._copies and self._copies[-1][0] > length:
-                self._copies.pop()
-            if not self._copies:
-                raise ValueError(f"no copy of the state at {length} positions or before")
-            self.length, state = self._copies[-1]
-            restore(self.cache, state)
-        self._copies.clear()
+            while self._snapshots and self._snapshots[-1][0] > length:
+                self._snapshots.pop()
+            if not self._snapshots:
+                raise ValueError(f"no snapshot of the state at {length} positions or before")
+            self.length, saved = self._snapshots[-1]
+            restore(self.cache, saved)
+        self._snapshots.clear()
 
     @contextmanager
     def temporarily(self, layers: int) -> Iterator[None]:
-        length, state, copies = self.length, snapshot(self.cache, layers), self._copies
-        self._copies = []
+        length, saved, snapshots = self.length, snapshot(self.cache, layers), self._snapshots
+        self._snapshots = []
         try:
             yield
         finally:
-            restore(self.cache, state)
-            self.length, self._copies = length, copies
+            restore(self.cache, saved)
+            self.length, self._snapshots = length, snapshots
 
-    def _copy(self) -> None:
-        self._copies.append((self.length, snapshot(self.cache)))
+    def _take_snapshot(self) -> None:
+        self._snapshots.append((self.length, snapshot(self.cache)))
 
     def _advance(self, ids: Tensor, keep: int) -> Tensor:
         logits = self._forward(ids, self.length, self.cache, keep)
@@ -147,18 +194,18 @@ class SnapshotState:
 
 
 class StepwiseState(SnapshotState):
-    """A recurrent state that moves on by one id at a time, snapshot before each: a block of K + 1 is K + 1 forwards."""
+    """A recurrent state that advances one id at a time, copied before each: K + 1 ids take K + 1 forwards."""
 
     def feed(self, ids: Tensor, keep: int) -> Tensor:
         logits = []
         for token in torch.split(ids, 1):
-            self._copy()
+            self._take_snapshot()
             logits.append(self._advance(token, 1))
         return torch.cat(logits[-keep:])
 
 
-class RecomputeState:
-    """No cache at all: every forward reads the text from its start."""
+class RecomputeState(_ChainState):
+    """No cache: every forward reads the text from its start."""
 
     cache = None
 
@@ -190,10 +237,10 @@ class RecomputeState:
 
 
 def roll_back(cache: Cache, remove: int) -> None:
-    """Drop the last ``remove`` positions of ``cache``; with 0 sliding windows let go of what has left them.
+    """Drop the last ``remove`` positions of ``cache``; even with 0, sliding windows drop what has left them.
 
-    Raises ValueError where that many are not there, or where the cache cannot come back exactly
-    (a static sliding window already passed, a recurrent state).
+    Raises ValueError where ``cache`` holds fewer positions or cannot be rolled back exactly (a static sliding window
+    already passed, a recurrent state).
     """
     length = int(cache.get_seq_length())
     if not 0 <= remove <= length:
@@ -205,23 +252,25 @@ def roll_back(cache: Cache, remove: int) -> None:
     cache.crop(-remove)
     left = int(cache.get_seq_length())
     if left != length - remove:
-        raise ValueError(f"the cache holds {left} positions after a roll-back to {length - remove}")
+        raise ValueError(f"the cache holds {left} positions after a rollback to {length - remove}")
 
 
-State = list[dict[str, Any]]
-"""What each layer of a cache held."""
+Snapshot = list[dict[str, Any]]
+"""The attributes of each layer of a cache."""
 
 
-def snapshot(cache: Cache, layers: int | None = None) -> State:
-    """The state of the first ``layers`` of ``cache``, all of them by default: recurrent states, which forwards write in
-    place, as copies; keys and values as they are, since forwards put new ones in their stead."""
+def snapshot(cache: Cache, layers: int | None = None) -> Snapshot:
+    """The first ``layers`` of ``cache``, all by default.
+
+    Recurrent states are copied, since forwards overwrite them; keys and values are not, since forwards replace them.
+    """
     return [{name: _copied(value) for name, value in vars(layer).items()} for layer in cache.layers[:layers]]
 
 
-def restore(cache: Cache, state: State) -> None:
-    """Make the layers of ``cache`` that ``state`` is of what they were; ``state`` is used up by it."""
-    for layer, held in zip(cache.layers, state, strict=False):
-        vars(layer).update(held)
+def restore(cache: Cache, saved: Snapshot) -> None:
+    """Put the layers in ``saved`` back into ``cache``; ``saved`` cannot be used again."""
+    for layer, attributes in zip(cache.layers, saved, strict=False):
+        vars(layer).update(attributes)
 
 
 def _copied(value: Any) -> Any:

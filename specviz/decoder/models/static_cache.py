@@ -1,10 +1,10 @@
-"""Keys and values at fixed places: buffers that are there before they are needed, and a length that says what counts.
+"""Keys and values in preallocated buffers, of which the first ``length`` positions count.
 
-What stands at the length and behind it is rubbish until it is written again, so a roll-back is a smaller number on the
-host, and feeding an id again where it stands already changes nothing.
+Entries at and after ``length`` are stale until they are overwritten, so a rollback only lowers a number on the host,
+and feeding an id again at its own position changes nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,13 +14,14 @@ from transformers import Cache
 from transformers.cache_utils import CacheLayerMixin
 
 from specviz.decoder.models.rollback import Forward
+from specviz.decoder.models.token_tree import TokenTree, keep_rows
 
-SMALLEST = 1024
-"""Places of new buffers; ever twice as many once they do not suffice."""
+INITIAL_CAPACITY = 1024
+"""Positions of new buffers; doubled whenever they run out."""
 
 
 class StaticKVLayer(CacheLayerMixin):  # type: ignore[misc]
-    """One layer: ``keys`` and ``values`` [1, heads, places, width], made when the first ones come."""
+    """One layer: ``keys`` and ``values`` [1, heads, capacity, width], allocated at the first update."""
 
     is_sliding = False
 
@@ -33,7 +34,7 @@ class StaticKVLayer(CacheLayerMixin):  # type: ignore[misc]
         self.is_initialized = True
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Write them behind the whole cache's length; all keys and values up to them."""
+        """Write them after the cache's length; all keys and values up to them."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         start = self._whole.length
@@ -52,7 +53,7 @@ class StaticKVLayer(CacheLayerMixin):  # type: ignore[misc]
         return -1
 
     def grow(self) -> None:
-        """As many places as the whole cache has now, what was written staying where it is."""
+        """Enlarge the buffers to the cache's capacity and keep their contents."""
         if self.is_initialized:
             self.keys, self.values = self._larger(self.keys), self._larger(self.values)
 
@@ -63,35 +64,35 @@ class StaticKVLayer(CacheLayerMixin):  # type: ignore[misc]
 
     def _buffer(self, like: Tensor) -> Tensor:
         batch, heads, _, width = like.shape
-        buffer = like.new_zeros(batch, heads, self._whole.places, width)
-        if buffer.device.type == "cuda":  # a CUDA graph reads and writes it where it is
+        buffer = like.new_zeros(batch, heads, self._whole.capacity, width)
+        if buffer.device.type == "cuda":  # a CUDA graph reads and writes it at a fixed address
             torch._dynamo.mark_static_address(buffer, guard=False)
         return buffer
 
 
 class StaticKVCache(Cache):  # type: ignore[misc]
-    """``length``: so many positions count; who feeds moves it on. ``partial``: only the first layers are at work."""
+    """``length``: how many positions count; the caller advances it. ``partial``: only the first layers are in use."""
 
     def __init__(self, layers: int) -> None:
         super().__init__(layers=[StaticKVLayer(self) for _ in range(layers)])
         self.length = 0
-        self.places = SMALLEST
+        self.capacity = INITIAL_CAPACITY
         self.partial = False
 
     def empty_copy(self) -> "StaticKVCache":
-        """An empty one with buffers of the same sizes."""
+        """An empty cache with buffers of the same sizes."""
         other = StaticKVCache(len(self.layers))
-        other.places = self.places
-        for layer, here in zip(other.layers, self.layers, strict=True):
-            if here.is_initialized:
-                layer.lazy_initialization(here.keys, here.values)
+        other.capacity = self.capacity
+        for layer, own in zip(other.layers, self.layers, strict=True):
+            if own.is_initialized:
+                layer.lazy_initialization(own.keys, own.values)
         return other
 
-    def reserve(self, places: int) -> None:
-        """Make room for so many positions."""
-        if places > self.places:
-            while places > self.places:
-                self.places *= 2
+    def reserve(self, capacity: int) -> None:
+        """Make room for ``capacity`` positions."""
+        if capacity > self.capacity:
+            while capacity > self.capacity:
+                self.capacity *= 2
             for layer in self.layers:
                 layer.grow()
 
@@ -119,13 +120,23 @@ class StaticState:
             self.feed(ids, 1)
 
     def feed(self, ids: Tensor, keep: int) -> Tensor:
+        return self._append(ids, keep)
+
+    def feed_tree(self, ids: Tensor, tree: TokenTree) -> Tensor:
+        return self._append(ids, len(ids), tree)
+
+    def _append(self, ids: Tensor, keep: int, tree: TokenTree | None = None) -> Tensor:
         self.cache.reserve(self.length + len(ids))
-        logits = self._forward(ids, self.length, self.cache, keep)
+        logits = self._forward(ids, self.length, self.cache, keep, tree)
         self.cache.length += len(ids)
         return logits
 
     def roll_back_to(self, length: int) -> None:
         self.cache.length = max(0, min(length, self.length))
+
+    def keep_path(self, start: int, nodes: Sequence[int]) -> None:
+        keep_rows(self.cache, start, nodes)
+        self.roll_back_to(start + len(nodes))
 
     @contextmanager
     def temporarily(self, layers: int) -> Iterator[None]:

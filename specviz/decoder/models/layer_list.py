@@ -1,0 +1,114 @@
+"""The layers of a decoder as a list: running only the first of them (early exit), and what that costs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn import Module, ModuleList
+from transformers import AutoModelForCausalLM
+
+from specviz.core.errors import SpecvizError
+
+
+@dataclass(frozen=True, slots=True)
+class LayerList:
+    """The layers of a model, which are the attribute ``name`` of ``owner``."""
+
+    owner: Module
+    name: str
+
+    @property
+    def modules(self) -> ModuleList:
+        modules = getattr(self.owner, self.name)
+        assert isinstance(modules, ModuleList)
+        return modules
+
+    def __len__(self) -> int:
+        return len(self.modules)
+
+    @contextmanager
+    def only_first(self, n: int) -> Iterator[None]:
+        """Inside, the model has only its first ``n`` layers, followed by the final norm and the output layer."""
+        modules = self.modules
+        setattr(self.owner, self.name, modules[:n])
+        try:
+            yield
+        finally:
+            setattr(self.owner, self.name, modules)
+
+
+@dataclass(frozen=True, slots=True)
+class ExitPlan:
+    """An exit after layer ``n``. ``costs``: c for n = 1, 2, ... up to all layers, by parameter counts."""
+
+    n: int
+    costs: tuple[float, ...]
+
+
+def find_layers(model: Module, config: Any) -> LayerList | None:
+    """The layers of a decoder; None unless they are a single list of the length that ``config`` gives."""
+    count = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None)
+    names: list[str] = []
+    for name, module in model.named_modules():
+        nested = any(name.startswith(f"{outer}.") for outer in names)
+        if isinstance(module, ModuleList) and len(module) == count and not nested:
+            names.append(name)
+    if len(names) != 1:
+        return None
+    owner, _, name = names[0].rpartition(".")
+    return LayerList(model.get_submodule(owner), name)
+
+
+def plan_exit(config: Any, requested: int | None, *, name: str, trusted: bool) -> ExitPlan:
+    """The exit that ``--drafter layers`` uses in the model ``name``, from its ``config`` alone.
+
+    Raises SpecvizError where there is none.
+    """
+    try:
+        with torch.device("meta"):
+            model: Module = AutoModelForCausalLM.from_config(config, trust_remote_code=trusted)
+    except Exception as error:  # whatever a config may raise
+        raise SpecvizError(
+            f"--drafter layers cannot be used with --target {name}: its layers cannot be determined from its "
+            f"configuration ({type(error).__name__}). Choose another drafter."
+        ) from error
+    layers = find_layers(model, config)
+    if layers is None:
+        raise SpecvizError(no_list_message(name, config.model_type))
+    n = exit_layer(requested, len(layers))
+    if n is None:
+        raise SpecvizError(no_exit_message(name, len(layers)))
+    return ExitPlan(n, _costs(model, layers))
+
+
+def exit_layer(requested: int | None, layers: int) -> int | None:
+    """The layer to exit after in a model of ``layers`` layers, the middle one by default; None if there is none."""
+    n = layers // 2 if requested is None else requested
+    return n if 0 < n < layers else None
+
+
+def no_list_message(name: str, kind: str) -> str:
+    return (
+        f"--drafter layers cannot be used with --target {name} ({kind}): its layers are not a single list. "
+        "Choose another drafter, or a target of another family."
+    )
+
+
+def no_exit_message(name: str, layers: int) -> str:
+    if layers < 2:
+        return f"--drafter layers cannot be used with --target {name}: it has one layer. Choose another drafter."
+    return f"--exit-layer must be from 1 to {layers - 1} with --target {name}, which has {layers} layers."
+
+
+def _costs(model: Module, layers: LayerList) -> tuple[float, ...]:
+    """A step of all layers over a step of the first 1, 2, ... of them, output layer included, by parameter counts.
+
+    Embeddings that are looked up, not multiplied, do not count.
+    """
+    per_layer = [sum(p.numel() for p in layer.parameters()) for layer in layers.modules]
+    head = model.get_output_embeddings()  # type: ignore[operator]
+    fixed = sum(p.numel() for p in head.parameters()) if isinstance(head, Module) else 0
+    shares = [(fixed + sum(per_layer[: n + 1])) / (fixed + sum(per_layer)) for n in range(len(per_layer))]
+    return tuple(1 / share for share in shares)
