@@ -164,7 +164,7 @@ def test_c42_invalid_numbers_name_the_option(args: tuple[str, str], capfd: pytes
 
 def test_c42_usage_errors_load_no_model_library() -> None:
     code = (
-        "import sys; from specviz.cli import main; assert main(['run', '--k', '1.9']) == 2;"
+        "import sys; from specviz.cli.main import main; assert main(['run', '--k', '1.9']) == 2;"
         "assert not {'torch', 'transformers'} & set(sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
