@@ -14,8 +14,7 @@ from specviz.core.rule import EXACT, Rule, rule_of
 from specviz.maths import formulas
 from specviz.maths.estimators import Interval, batch_means_error
 from specviz.maths.formula_table import EDGE, Row, in_words, row
-from specviz.stats.drafted import REJECTED
-from specviz.stats.drafted_table import DraftedPart, DraftedTable
+from specviz.stats.draft_table import REJECTED, DraftRange, DraftTable
 from specviz.stats.rates import LiveRates, expected_lengths
 from specviz.stats.round_counts import Tallies, tallied
 
@@ -52,7 +51,7 @@ class Place:
 class TestedPlaces(Sequence[Place]):
     """The tested positions among ``drafts``; of ``rounds``, all of the run, only that of a place asked for is read."""
 
-    def __init__(self, rounds: Sequence[Round], drafts: DraftedPart) -> None:
+    def __init__(self, rounds: Sequence[Round], drafts: DraftRange) -> None:
         self._rounds = rounds
         rows = drafts.rows
         self._rows = rows[rows["verdict"] <= REJECTED]
@@ -147,7 +146,7 @@ def lab_point(
     settings: Settings | None,
     rounds: Sequence[Round],
     at: tuple[int, int] | None = None,
-    drafts: DraftedTable | None = None,
+    drafts: DraftTable | None = None,
     tallies: Tallies | None = None,
 ) -> LabPoint | None:
     """The measured point of ``rates``; ``rounds`` are all of the run, ``drafts`` what they drafted, ``tallies`` what
@@ -158,7 +157,7 @@ def lab_point(
     """
     if settings is None or not rates.rounds:
         return None
-    table = DraftedTable.of(rounds) if drafts is None else drafts
+    table = DraftTable.of(rounds) if drafts is None else drafts
     places = TestedPlaces(rounds, table.between(rates.first, rates.last))
     before = places.before(at) if at else len(places)
     contributed = tallied(rounds) if tallies is None else tallies

@@ -1,4 +1,4 @@
-"""The drafted tokens of many rounds in an order, and what the rejected ones among them cost."""
+"""Rankings of drafted tokens, and what rejections cost."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -9,44 +9,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.events import Round, Verdict
-from specviz.stats.drafted import REJECTED, VERDICTS, Rank
-from specviz.stats.drafted_table import DraftedPart, DraftedTable
-from specviz.stats.token_counts import TokenNumbers
+from specviz.stats.draft_table import REJECTED, VERDICTS, DraftRange, DraftTable, Rank, TokenCounts
 
-Drafts = DraftedPart | DraftedTable | Iterable[Round]
+Drafts = DraftRange | DraftTable | Iterable[Round]
 T = TypeVar("T")
 
 
-class First(Sequence[T], Generic[T]):
-    """The first of an order, each told when it is asked for; ``total``: how many have a place in it.
+class LazyRanking(Sequence[T], Generic[T]):
+    """The first entries of a ranking, each made on access.
 
-    ``keys``: what each of them is about; the same in any part of a table.
+    ``keys`` identify the entries, whatever range of the table is ranked; ``total``: entries of the whole ranking.
     """
 
-    def __init__(self, keys: NDArray[np.int64], total: int, tell: Callable[[int], T]) -> None:
-        """``tell``: index -> what stands there."""
+    def __init__(self, keys: NDArray[np.int64], total: int, make: Callable[[int], T]) -> None:
+        """``make``: index -> entry."""
         self.keys = keys
         self.total = total
-        self._tell = tell
+        self._make = make
 
     def __len__(self) -> int:
         return len(self.keys)
 
     @overload
-    def __getitem__(self, at: int) -> T: ...
+    def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, at: slice) -> list[T]: ...
-    def __getitem__(self, at: int | slice) -> T | list[T]:
-        if isinstance(at, slice):
-            return [self._tell(index) for index in range(*at.indices(len(self)))]
-        return self._tell(range(len(self))[at])
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            return [self._make(i) for i in range(*index.indices(len(self)))]
+        return self._make(range(len(self))[index])
 
 
 class DraftedRow(NamedTuple):
-    """A drafted token: round (1-based), its row there (0-based), and the numbers of its test.
+    """A drafted token: its round (1-based), its row in it (0-based) and the numbers of its test.
 
-    ``ratio`` = p / q, None where q is 0. ``overlap``: match under the equality rule. ``lost``: what its rejection cost
-    (``tokens_lost``), None for others.
+    ``ratio`` = p / q, None if q is 0. ``overlap``: match under the equality rule. ``lost``: ``expected_tokens_lost`` by
+    its rejection, None for other verdicts.
     """
 
     round: int
@@ -65,7 +63,7 @@ class DraftedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedId:
-    """An id that was rejected: how often drafted, tested and rejected; ``lost``: tokens, over all its rejections."""
+    """How often an id was drafted, tested and rejected, and the tokens ``lost`` by all its rejections."""
 
     id: int
     bytes: bytes
@@ -76,90 +74,90 @@ class RejectedId:
 
 
 def drafted_rows(drafts: Drafts) -> list[DraftedRow]:
-    """A row for every drafted token, in order."""
-    part = part_of(drafts)
-    return [_row(part.table, *values) for values in part.rows.tolist()]
+    """Every drafted token, in order."""
+    selected = range_of(drafts)
+    return [_row(selected.table, *values) for values in selected.rows.tolist()]
 
 
-def first_rows(drafts: Drafts, rank: Rank, limit: int) -> First[DraftedRow]:
-    """The first ``limit`` tested tokens of an order; those without its number are left out, ties stand as they were
-    drafted."""
-    part = part_of(drafts)
-    table, places = part.table, part.first(rank, limit)
-    return First(places, part.count(rank), lambda at: _row(table, *table.rows[places[at]].item()))
+def top_rows(drafts: Drafts, rank: Rank, limit: int) -> LazyRanking[DraftedRow]:
+    """The first ``limit`` tested tokens by ``rank``, ties in the order of drafting, without those that lack its
+    number."""
+    selected = range_of(drafts)
+    table, indices = selected.table, selected.top(rank, limit)
+    return LazyRanking(indices, selected.count(rank), lambda i: _row(table, *table.rows[indices[i]].item()))
 
 
-def first_ids(drafts: Drafts, limit: int | None = None) -> First[RejectedId]:
-    """The first ``limit`` ids rejected at least once, most often rejected first; then the dearer, then the lower id."""
-    part = part_of(drafts)
-    tokens, numbers = part.table.tokens, part.token_numbers()
-    found = np.flatnonzero(numbers["rejected"])
-    ids = np.array([tokens[place][0] for place in found.tolist()], np.int64)
-    order = np.lexsort((ids, -numbers["lost"][found], -numbers["rejected"][found]))[:limit]
-    places = found[order]
-    shown: TokenNumbers = numbers[places]
-    return First(places, len(found), lambda at: RejectedId(*tokens[places[at]], *shown[at].item()))
+def top_ids(drafts: Drafts, limit: int | None = None) -> LazyRanking[RejectedId]:
+    """The first ``limit`` rejected ids: most rejections first, then most tokens lost, then the lower id."""
+    selected = range_of(drafts)
+    tokens, counts = selected.table.tokens, selected.token_counts()
+    rejected = np.flatnonzero(counts["rejected"])
+    ids = np.array([tokens[index][0] for index in rejected.tolist()], np.int64)
+    order = np.lexsort((ids, -counts["lost"][rejected], -counts["rejected"][rejected]))[:limit]
+    indices = rejected[order]
+    shown: TokenCounts = counts[indices]
+    return LazyRanking(indices, len(rejected), lambda i: RejectedId(*tokens[indices[i]], *shown[i].item()))
 
 
 def rejected_ids(drafts: Drafts) -> list[RejectedId]:
-    """All of ``first_ids``."""
-    return list(first_ids(drafts))
+    """All of ``top_ids``."""
+    return list(top_ids(drafts))
 
 
-def dearest(drafts: Drafts, key: int) -> tuple[int, int]:
-    """(round, row) of the most costly rejection of an id by its key in ``first_ids``, the first one of equals."""
-    rows = part_of(drafts).rows
+def costliest_rejection(drafts: Drafts, key: int) -> tuple[int, int]:
+    """(round, row) of the rejection of an id that cost most, the earliest of equals; ``key``: from ``top_ids``."""
+    rows = range_of(drafts).rows
     rows = rows[(rows["token"] == key) & (rows["verdict"] == REJECTED)]
-    found = rows[np.nan_to_num(rows["lost"]).argmax()]
-    return int(found["round"]), int(found["row"])
+    costliest = rows[np.nan_to_num(rows["lost"]).argmax()]
+    return int(costliest["round"]), int(costliest["row"])
 
 
 def overlap_histogram(drafts: Drafts) -> tuple[int, ...]:
-    """How many tested positions have b / 10 <= overlap < (b + 1) / 10, for each bin b; 1 belongs to the last.
+    """The number of tested positions with b / 10 <= overlap < (b + 1) / 10 for each bin b; 1 is in the last.
 
-    Under the equality rule match stands for overlap.
+    Under the equality rule it is a histogram of match.
     """
-    return part_of(drafts).histogram
+    return range_of(drafts).histogram
 
 
-def rejected_beside(drafts: Drafts, at: tuple[int, int], step: int) -> tuple[int, int] | None:
-    """(round, row) of the first rejected token behind ``at`` (``step`` 1) or before it (-1); None: there is none."""
-    rows = part_of(drafts).rows
+def adjacent_rejection(drafts: Drafts, at: tuple[int, int], step: int) -> tuple[int, int] | None:
+    """(round, row) of the nearest rejected token after ``at`` (``step`` 1) or before it (-1); None if there is none."""
+    rows = range_of(drafts).rows
     rows = rows[rows["verdict"] == REJECTED]
-    rounds, places = rows["round"], rows["row"]
-    before = (rounds < at[0]) | ((rounds == at[0]) & (places < at[1]))
-    here = (rounds == at[0]) & (places == at[1])
-    found = int(before.sum()) - 1 if step < 0 else int((before | here).sum())
-    return (int(rounds[found]), int(places[found])) if 0 <= found < len(rows) else None
+    before = (rows["round"] < at[0]) | ((rows["round"] == at[0]) & (rows["row"] < at[1]))
+    here = (rows["round"] == at[0]) & (rows["row"] == at[1])
+    index = int(before.sum()) - 1 if step < 0 else int((before | here).sum())
+    return (int(rows["round"][index]), int(rows["row"][index])) if 0 <= index < len(rows) else None
 
 
-def worst_tested(drafts: Drafts, at: tuple[int, int]) -> tuple[int, int] | None:
-    """(round, row) of the tested position with the least overlap behind ``at`` in the order of overlap, earlier ones
-    first among equals; behind the last, and where ``at`` is no tested position, the worst of all. None: none was
-    tested."""
-    rows = part_of(drafts).rows
+def next_lowest_overlap(drafts: Drafts, at: tuple[int, int]) -> tuple[int, int] | None:
+    """(round, row) of the tested position that follows ``at`` in the order of overlap, ties in the order of drafting.
+
+    The lowest of all after the last one and where ``at`` is not a tested position; None if none was tested.
+    """
+    rows = range_of(drafts).rows
     rows = rows[rows["verdict"] <= REJECTED]
     if not len(rows):
         return None
     overlap = rows["overlap"]
     here = np.flatnonzero((rows["round"] == at[0]) & (rows["row"] == at[1]))
-    behind = np.zeros(0, np.int64)
+    following = np.zeros(0, np.int64)
     if len(here):
-        index, value = int(here[0]), overlap[here[0]]
-        behind = np.flatnonzero((overlap > value) | ((overlap == value) & (np.arange(len(rows)) > index)))
-    best = behind[overlap[behind].argmin()] if len(behind) else overlap.argmin()
-    return int(rows["round"][best]), int(rows["row"][best])
+        current, value = int(here[0]), overlap[here[0]]
+        following = np.flatnonzero((overlap > value) | ((overlap == value) & (np.arange(len(rows)) > current)))
+    index = following[overlap[following].argmin()] if len(following) else overlap.argmin()
+    return int(rows["round"][index]), int(rows["row"][index])
 
 
-def part_of(drafts: Drafts) -> DraftedPart:
-    """Drafts as a part of a table."""
-    if isinstance(drafts, DraftedPart):
+def range_of(drafts: Drafts) -> DraftRange:
+    """Drafts as a range of a table."""
+    if isinstance(drafts, DraftRange):
         return drafts
-    return (drafts if isinstance(drafts, DraftedTable) else DraftedTable.of(drafts)).whole
+    return (drafts if isinstance(drafts, DraftTable) else DraftTable.of(drafts)).whole
 
 
-def _row(table: DraftedTable, round: int, row: int, token: int, verdict: int, *numbers: float) -> DraftedRow:
-    p, q, _overlap, chance, u, accept_prob, lost = numbers
+def _row(table: DraftTable, round: int, row: int, token: int, verdict: int, *numbers: float) -> DraftedRow:
+    p, q, _, rule_overlap, u, accept_prob, lost = numbers
     return DraftedRow(
         round,
         row,
@@ -168,7 +166,7 @@ def _row(table: DraftedTable, round: int, row: int, token: int, verdict: int, *n
         p,
         q,
         p / q if q else None,
-        chance,
+        rule_overlap,
         u,
         _defined(accept_prob),
         _defined(lost),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from specviz.core.events import Calibration, End, Event, Header, Round, Settings, Token
 from specviz.stats.cumulative import TallyTable
-from specviz.stats.medians import MovingMedians
+from specviz.stats.incremental import IncrementalMedians
 from specviz.stats.numbers_table import Segment, summarise
 from specviz.stats.rates import TIMES, LiveRates, PositionRate, Rates, measure, with_medians
 from specviz.stats.round_counts import Tallies, inconsistency, tally
@@ -37,9 +37,9 @@ class RunStats:
         self._tokens: list[Token] = []
         self._token_places: dict[Token, int] = {}
         self._measured: tuple[object, LiveRates] | None = None
-        self._medians: dict[int, MovingMedians[str]] = {}
-        self._verify_medians = MovingMedians(self._verify_values)
-        self._draft_medians = MovingMedians(self._draft_values)
+        self._medians: dict[int, IncrementalMedians[str]] = {}
+        self._verify_medians = IncrementalMedians(self._verify_values)
+        self._draft_medians = IncrementalMedians(self._draft_values)
         self._settings: list[Settings] = []
         self._starts: list[int] = []
         self._tokens_starts: list[int] = []
@@ -109,13 +109,13 @@ class RunStats:
 
     def verify_times(self, last: int | None = None) -> tuple[tuple[int, float], ...]:
         """(m, T_verify(m)) for every m there was, ascending."""
-        return tuple(sorted(self._verify_medians.over(2, max(1, self._last(last))).items()))
+        return tuple(sorted(self._verify_medians.query(2, max(1, self._last(last))).items()))
 
     def draft_time(self, last: int | None = None) -> float | None:
         """The median of draft_ms / K_r, in milliseconds, over the rounds of ``on_screen`` that drafted; None without
         one."""
         last = self._last(last)
-        return self._draft_medians.over(_begin(self._starts, last), last).get("step")
+        return self._draft_medians.query(_begin(self._starts, last), last).get("step")
 
     def summary(self) -> dict[str, Any]:
         """The object of ``run --json``: plain JSON values, undefined numbers None, whole-run numbers pooled."""
@@ -145,8 +145,8 @@ class RunStats:
 
     def _measure(self, first: int, last: int, tokens_first: int) -> Rates:
         if first not in self._medians:
-            self._medians[first] = MovingMedians(self._times)
-        return with_medians(self._measure_live(first, last, tokens_first), self._medians[first].over(first, last))
+            self._medians[first] = IncrementalMedians(self._times)
+        return with_medians(self._measure_live(first, last, tokens_first), self._medians[first].query(first, last))
 
     def _times(self, first: int, last: int) -> dict[str, Column]:
         rows = self._table.between(first, last).rows

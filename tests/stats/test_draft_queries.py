@@ -7,7 +7,7 @@ import pytest
 
 from specviz.core.events import Drafted, Round
 from specviz.stats.draft_queries import DraftedRow, RejectedId, drafted_rows, overlap_histogram, rejected_ids
-from specviz.stats.drafted import tokens_lost
+from specviz.stats.draft_table import expected_tokens_lost
 from specviz.trace.jsonl import read
 from tests.recordings import SMALL
 from tests.rounds import BASE, round_of
@@ -40,7 +40,7 @@ def chances(verdicts: str, *accept: float | None, rule: str = "exact", p: float 
     ],
 )
 def test_tokens_lost_by_a_rejection(round_: Round, lost: float | None) -> None:
-    assert tokens_lost(round_) == (lost if lost is None else pytest.approx(lost))
+    assert expected_tokens_lost(round_) == (lost if lost is None else pytest.approx(lost))
 
 
 def test_what_was_lost_is_what_an_accepted_token_would_have_brought() -> None:
@@ -49,17 +49,17 @@ def test_what_was_lost_is_what_an_accepted_token_would_have_brought() -> None:
     ways = [(0.7, 0), (0.3 * 0.4, 1), (0.3 * 0.6 * 0.1, 2), (0.3 * 0.6 * 0.9, 3)]
     assert sum(chance for chance, _ in ways) == pytest.approx(1)
     gained = sum(chance * (2 + more) for chance, more in ways)  # the token itself, what follows, the last one
-    assert tokens_lost(chances("ruuu", 0.1, *behind)) == pytest.approx(gained - 1)
+    assert expected_tokens_lost(chances("ruuu", 0.1, *behind)) == pytest.approx(gained - 1)
 
 
 def test_under_equality_a_token_is_accepted_with_the_probability_the_target_gives_it() -> None:
-    assert tokens_lost(chances("ruu", None, None, None, rule="equality", p=0.25)) == 1 + 0.25 + 0.0625
+    assert expected_tokens_lost(chances("ruu", None, None, None, rule="equality", p=0.25)) == 1 + 0.25 + 0.0625
 
 
 def test_where_the_rule_gives_no_chance_nothing_can_be_said() -> None:
-    assert tokens_lost(chances("ru", None, None, rule="typical")) is None
-    assert tokens_lost(chances("ar", None, None, rule="typical")) == 1.0
-    assert tokens_lost(chances("ruu", 0.0, 1.0, 0.0, rule="typical")) == 2.0
+    assert expected_tokens_lost(chances("ru", None, None, rule="typical")) is None
+    assert expected_tokens_lost(chances("ar", None, None, rule="typical")) == 1.0
+    assert expected_tokens_lost(chances("ruu", 0.0, 1.0, 0.0, rule="typical")) == 2.0
 
 
 # -- rows
@@ -143,7 +143,7 @@ def test_overlaps_of_tested_positions() -> None:
 
 def test_the_small_trace() -> None:
     rounds = read(SMALL).rounds
-    assert [tokens_lost(r) for r in rounds] == [None, 1.5, None, 1.75, 1.0, None]
+    assert [expected_tokens_lost(r) for r in rounds] == [None, 1.5, None, 1.75, 1.0, None]
     assert rejected_ids(rounds) == [
         RejectedId(1, b" a", drafted=5, tested=4, rejected=2, lost=2.75),
         RejectedId(2, b" cat", drafted=7, tested=4, rejected=1, lost=1.5),

@@ -1,4 +1,4 @@
-"""Numbers of any part of the drafted tokens, against counting its rows; and that what is behind is left alone."""
+"""Numbers of any range of drafted tokens, against counting its rows; adding a round reads only the new rows."""
 
 from collections import Counter
 from dataclasses import replace
@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from specviz.stats import drafted
-from specviz.stats.draft_queries import DraftedRow, dearest, drafted_rows, first_ids, first_rows, rejected_ids
-from specviz.stats.drafted import Count, Rank, Rows
-from specviz.stats.drafted_table import STRIDE, DraftedPart, DraftedTable
+from specviz.stats import draft_table
+from specviz.stats.draft_queries import DraftedRow, costliest_rejection, drafted_rows, rejected_ids, top_ids, top_rows
+from specviz.stats.draft_table import STRIDE, Count, DraftRange, DraftTable, Rank, Rows
 from tests.builders import make_run
 
 RUN = [
     replace(round, drafted=tuple(replace(d, q=0.0) if d.id % 7 == 3 else d for d in round.drafted))
     for round in make_run(400, 5, 2)
 ]
-TABLE = DraftedTable.of(RUN)
+TABLE = DraftTable.of(RUN)
 RANGES = [(1, 400), (1, 0), (1, 1), (51, 52), (52, 400), (103, 300), (400, 400), (1, 250), (400, 399), (1, 251)]
 RANKS: tuple[Rank, ...] = ("ratio", "lost", "overlap")
 
@@ -36,11 +35,11 @@ def ordered(rows: list[DraftedRow], rank: Rank) -> list[DraftedRow]:
 
 def test_there_are_more_rows_than_are_counted_at_once() -> None:
     assert len(TABLE) == len(TABLE.rows) == sum(round.k for round in RUN) > 5 * STRIDE
-    assert str(TABLE.rows.tolist()) == str(DraftedTable.of(RUN).whole.rows.tolist())
+    assert str(TABLE.rows.tolist()) == str(DraftTable.of(RUN).whole.rows.tolist())
 
 
 @pytest.mark.parametrize(("first", "last"), RANGES)
-def test_any_part_is_counted(first: int, last: int) -> None:
+def test_any_range_is_counted(first: int, last: int) -> None:
     part, rows = TABLE.between(first, last), rows_of(first, last)
     assert drafted_rows(part) == rows and len(part) == len(rows)
     tested = [row for row in rows if row.verdict in ("accepted", "rejected")]
@@ -53,63 +52,63 @@ def test_any_part_is_counted(first: int, last: int) -> None:
 
 @pytest.mark.parametrize("rank", RANKS)
 @pytest.mark.parametrize("limit", [3, 500])
-def test_the_first_of_any_part(rank: Rank, limit: int) -> None:
+def test_the_top_of_any_range(rank: Rank, limit: int) -> None:
     for first, last in RANGES:
-        shown, rows = first_rows(TABLE.between(first, last), rank, limit), ordered(rows_of(first, last), rank)
+        shown, rows = top_rows(TABLE.between(first, last), rank, limit), ordered(rows_of(first, last), rank)
         assert list(shown) == shown[:] == rows[:limit], (first, last)
         assert shown.total == len(rows)
         places = [(int(TABLE.rows["round"][key]), int(TABLE.rows["row"][key])) for key in shown.keys]
         assert places == [(row.round, row.row) for row in shown]
 
 
-def test_the_rejected_ids_of_any_part() -> None:
+def test_the_rejected_ids_of_any_range() -> None:
     for first, last in RANGES:
         part, rows = TABLE.between(first, last), rows_of(first, last)
         alone = [round for round in RUN if first <= round.index <= last]
-        ids = first_ids(part, 4)
+        ids = top_ids(part, 4)
         assert list(ids) == rejected_ids(part)[:4] == rejected_ids(alone)[:4], (first, last)
         assert ids.total == len({(row.id, row.bytes) for row in rows if row.verdict == "rejected"})
         for key, each in zip(ids.keys, ids, strict=True):
             rejections = [row for row in rows if row.id == each.id and row.verdict == "rejected"]
             worst = max(rejections, key=lambda row: row.lost or 0.0)
-            assert dearest(part, int(key)) == (worst.round, worst.row)
+            assert costliest_rejection(part, int(key)) == (worst.round, worst.row)
             assert each.rejected == len(rejections)
 
 
-def test_what_was_told_stands_when_another_part_is_asked() -> None:
-    ids = first_ids(TABLE.between(1, 200))
+def test_a_ranking_stays_the_same_after_a_query_of_another_range() -> None:
+    ids = top_ids(TABLE.between(1, 200))
     before = list(ids)
-    first_ids(TABLE.between(1, 400))
-    first_ids(TABLE.between(7, 9))
+    top_ids(TABLE.between(1, 400))
+    top_ids(TABLE.between(7, 9))
     assert list(ids) == before
 
 
-def test_a_round_more_is_all_that_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the orders, among the ids and in the counts, however many rows there are before."""
-    table = DraftedTable.of(RUN[:390])
+def test_adding_a_round_reads_only_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For rankings, ids and counts, however many rows precede it."""
+    table = DraftTable.of(RUN[:390])
 
-    def look(part: DraftedPart) -> None:
+    def look(part: DraftRange) -> None:
         for rank in RANKS:
-            first_rows(part, rank, 500)
-        first_ids(part, 500)
+            top_rows(part, rank, 500)
+        top_ids(part, 500)
         _ = part.histogram
 
     look(table.between(1, 390))
     seen: list[int] = []
-    between, counted = DraftedTable._between, drafted.counted
+    between, count_rows = DraftTable._between, draft_table.count_rows
 
-    def measured(table: DraftedTable, begin: int, end: int) -> Rows:
+    def measured(table: DraftTable, begin: int, end: int) -> Rows:
         rows = between(table, begin, end)
         seen.append(len(rows))
         return rows
 
-    def counted_and_seen(rows: Rows) -> Any:
+    def count_and_record(rows: Rows) -> Any:
         seen.append(len(rows))
-        return counted(rows)
+        return count_rows(rows)
 
-    monkeypatch.setattr(DraftedTable, "_between", measured)
-    monkeypatch.setattr("specviz.stats.drafted_table.counted", counted_and_seen)
-    table._token_counts._rows = table._between
+    monkeypatch.setattr(DraftTable, "_between", measured)
+    monkeypatch.setattr("specviz.stats.draft_table.count_rows", count_and_record)
+    table._token_counter._rows = table._between
     for round in RUN[390:]:
         table.add(round)
         look(table.between(1, round.index))

@@ -5,7 +5,7 @@ from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from specviz.stats.drafted_table import DraftedTable
+from specviz.stats.draft_table import DraftTable
 from specviz.stats.run_stats import RunStats
 from specviz.ui.metrics import screen
 from specviz.ui.metrics.scope import Scope, scope_of
@@ -219,7 +219,7 @@ def test_it_follows_the_run_and_costs_nothing_while_nothing_happens(monkeypatch:
     timeline = calibrated(rounds[:20])
     computed: list[int] = []
 
-    def counted(stats: RunStats, drafts: DraftedTable, shown: int) -> Scope:
+    def counted(stats: RunStats, drafts: DraftTable, shown: int) -> Scope:
         computed.append(shown)
         return scope_of(stats, drafts, shown)
 

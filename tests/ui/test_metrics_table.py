@@ -4,9 +4,8 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.render.glyphs import ASCII, UNICODE
-from specviz.stats.draft_queries import drafted_rows, first_rows
-from specviz.stats.drafted import Rank
-from specviz.stats.drafted_table import DraftedTable
+from specviz.stats.draft_queries import drafted_rows, top_rows
+from specviz.stats.draft_table import DraftTable, Rank
 from specviz.ui.metrics.draft_list import (
     LIMIT,
     ORDERS,
@@ -20,7 +19,7 @@ from tests.builders import make_drafted, make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.metrics import small, texts
 
-ROWS = DraftedTable.of(small().rounds)
+ROWS = DraftTable.of(small().rounds)
 
 
 def listing(order: Rank, cells: int = 117) -> Listing:
@@ -84,13 +83,13 @@ def test_only_the_first_rows_of_an_order_are_shown_and_it_says_so() -> None:
     assert len(table.lines) == len(table.places) == LIMIT == 500
     assert table.words.startswith("the first 500 of 801 tested tokens without 239")
     ratios = sorted(row.ratio for row in rows if row.ratio is not None)
-    shown = first_rows(run, "ratio", LIMIT)
+    shown = top_rows(run, "ratio", LIMIT)
     assert [row.ratio for row in shown] == ratios[:500] and shown.total == 801
 
 
 def test_a_row_without_the_number_is_left_out() -> None:
     rounds = [make_round(1, drafted=[make_drafted(q=0.0, accept_prob=1.0), make_drafted(q=0.5)])]
-    assert [row.row for row in first_rows(rounds, "ratio", LIMIT)] == [1]
+    assert [row.row for row in top_rows(rounds, "ratio", LIMIT)] == [1]
 
 
 def test_nothing_drafted_is_no_row() -> None:

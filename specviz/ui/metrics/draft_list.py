@@ -14,14 +14,14 @@ from specviz.render.numbers import fixed, prob, ratio
 from specviz.stats.draft_queries import (
     DraftedRow,
     Drafts,
-    First,
+    LazyRanking,
     RejectedId,
-    dearest,
-    first_ids,
-    first_rows,
-    part_of,
+    costliest_rejection,
+    range_of,
+    top_ids,
+    top_rows,
 )
-from specviz.stats.drafted import Rank
+from specviz.stats.draft_table import Rank
 from specviz.ui.metrics.blocks import Line
 
 LIMIT = 500
@@ -76,8 +76,8 @@ class Listing:
 def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs, chance: str = "overlap") -> Listing:
     """A row a tested token; the others had no test to be told of. ``chance``: what the accept chance of a position is
     called."""
-    part = part_of(drafts)
-    shown = first_rows(part, order, LIMIT)
+    part = range_of(drafts)
+    shown = top_rows(part, order, LIMIT)
     in_words = _DRAFTED | {"verdict": _VERDICT}
     every = in_words if _room(in_words, cells) >= _TOKEN else _DRAFTED
     columns = _fitting(every, [name for name in _SPARED[0] if name != _ORDERED[order]], cells)
@@ -120,14 +120,14 @@ def _drafted_line(row: DraftedRow, ordered: str, columns: Mapping[str, int], gly
 
 def id_listing(drafts: Drafts, cells: int, glyphs: Glyphs) -> Listing:
     """A row an id; each leads to its most costly rejection."""
-    part = part_of(drafts)
-    shown = first_ids(part, LIMIT)
+    part = range_of(drafts)
+    shown = top_ids(part, LIMIT)
     columns = _fitting(_IDS, _SPARED[1], cells)
     return Listing(
         head=[(_GAP.join(_head(name, width) for name, width in columns.items()), "head")],
         keys=shown.keys,
         line=lambda index: _id_line(shown[index], columns, glyphs),
-        place=lambda index: dearest(part, int(shown.keys[index])),
+        place=lambda index: costliest_rejection(part, int(shown.keys[index])),
         words=_note(f"{_part(shown)} rejected ids", "lost: expected tokens all its rejections cost", cells),
     )
 
@@ -185,7 +185,7 @@ def _note(words: str, more: str, cells: int) -> str:
     return both if len(both) <= cells else words
 
 
-def _part(shown: First[Any]) -> str:
+def _part(shown: LazyRanking[Any]) -> str:
     if not shown.total:
         return "no"
     return f"all {shown.total:,}" if len(shown) == shown.total else f"the first {len(shown):,} of {shown.total:,}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from specviz.core.events import Settings
 from specviz.render.numbers import counted
-from specviz.stats.drafted_table import DraftedPart, DraftedTable
+from specviz.stats.draft_table import DraftRange, DraftTable
 from specviz.stats.run_stats import Rates, RunStats
 
 
@@ -19,7 +19,7 @@ class Scope:
     stats: RunStats
     shown: int
     recorded: int
-    drafts: DraftedPart
+    drafts: DraftRange
     rates: Rates
     settings: Settings | None
 
@@ -54,7 +54,7 @@ class Scope:
         return f"{_span(first, self.shown)}, since K changed; α since round {before}"
 
 
-def scope_of(stats: RunStats, drafts: DraftedTable, shown: int) -> Scope:
+def scope_of(stats: RunStats, drafts: DraftTable, shown: int) -> Scope:
     """The scope as of round ``shown`` (0: before the first) of a run with these numbers and drafts."""
     rates = stats.on_screen(shown)
     return Scope(

@@ -13,7 +13,7 @@ from specviz.core.rule import rule_of
 from specviz.core.safe_text import visible
 from specviz.render.explanations import default_row, drawn, greedy
 from specviz.render.numbers import short, told_apart
-from specviz.stats.draft_queries import Drafts, rejected_beside, worst_tested
+from specviz.stats.draft_queries import Drafts, adjacent_rejection, next_lowest_overlap
 
 RoundRow = tuple[int, int]
 NOWHERE: RoundRow = (0, 0)
@@ -43,13 +43,13 @@ class Hit:
 
 def next_rejection(drafts: Drafts, shown: int, row: int, step: int) -> RoundRow | None:
     """The first rejected token behind a place (``step`` 1) or before it (-1); None: there is none."""
-    return rejected_beside(drafts, (shown, row), step)
+    return adjacent_rejection(drafts, (shown, row), step)
 
 
 def worst_overlap(drafts: Drafts, shown: int, row: int) -> RoundRow | None:
     """The tested position with the least overlap behind this one in the order of overlap, earlier ones first among
     equals; behind the last, and where (shown, row) is no tested position, the worst of all. None: none was tested."""
-    return worst_tested(drafts, (shown, row))
+    return next_lowest_overlap(drafts, (shown, row))
 
 
 class WorstFirst:

@@ -8,7 +8,7 @@ from specviz.core.events import Calibration, End, Event, Failed, Header, Notice,
 from specviz.render.explanations import default_row
 from specviz.render.phases import Reveal, focus, phases, stage
 from specviz.render.transcript import Telling
-from specviz.stats.drafted_table import DraftedTable
+from specviz.stats.draft_table import DraftTable
 from specviz.stats.run_stats import LiveRates, RunStats, Series
 from specviz.trace.round_store import Rounds
 
@@ -41,7 +41,7 @@ class Timeline:
         self.header: Header | None = None
         self.ready = False
         self.rounds = Rounds()
-        self.drafts = DraftedTable()
+        self.drafts = DraftTable()
         self.counts: list[int] = []
         self.transcript: Telling | None = None
         self.end: End | None = None
