@@ -7,7 +7,7 @@ from specviz.core.events import Drafted, Round
 from specviz.core.safe_text import clip, visible, width
 from specviz.export.ansi_svg import Line, Part, cut
 from specviz.export.report import Recording
-from specviz.export.text_lines import text_lines
+from specviz.export.text import text_lines
 from specviz.render import word_wrap
 from specviz.render.explanations import default_row, explain, greedy, title
 from specviz.render.glyphs import SIGNS, UNICODE

@@ -17,7 +17,7 @@ from specviz import __version__
 from specviz.export.charts import charts, css
 from specviz.export.palette import Palette, Palettes
 from specviz.export.report import Metric, Recording
-from specviz.export.text_pieces import Piece, pieces
+from specviz.export.text import Piece, pieces
 from specviz.export.token_json import Names, columns, inspection, sentence
 from specviz.render.explanations import timing, title
 from specviz.render.glyphs import SIGNS

@@ -8,7 +8,7 @@ from specviz.export.charts import HEIGHT, WIDTH, charts, css
 from specviz.export.film import Frame
 from specviz.export.palette import Palette
 from specviz.export.report import Recording
-from specviz.export.text_lines import text_lines
+from specviz.export.text import text_lines
 from specviz.render.glyphs import SIGNS
 
 COLUMNS = 112

@@ -6,7 +6,7 @@ import pytest
 
 from specviz.cli.commands import app
 from specviz.cli.main import main
-from specviz.cli.shared.lazy_source import DeferredSource
+from specviz.cli.shared.loading import DeferredSource
 from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions
 from specviz.ui.shared.app_options import AppOptions
 from tests.cli.test_run import run_json

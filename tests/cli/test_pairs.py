@@ -14,8 +14,8 @@ import transformers
 from safetensors.torch import load_file
 from transformers import BertConfig, T5Config, WhisperConfig
 
-from specviz.cli.commands.run import Loading
 from specviz.cli.main import main
+from specviz.cli.shared.loading import Loading
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Progress, Settings
 from specviz.core.options import PairOptions, RunOptions

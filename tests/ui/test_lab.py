@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from textual.pilot import Pilot
 
-from specviz.cli.commands.lab import measured
+from specviz.cli.commands.app import measured
 from specviz.core.rule import rule_of
 from specviz.lab.model import Choice, LabPoint, Mean, Place, origin
 from specviz.render.glyphs import ASCII, UNICODE

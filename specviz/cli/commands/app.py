@@ -8,15 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from specviz.cli.shared.lazy_source import COLLECT, DeferredSource
+from specviz.cli.shared.loading import COLLECT, DeferredSource
 from specviz.core.errors import SpecvizError
 from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET, RunOptions, RunRequest
 from specviz.core.safe_text import safe_terminal_text
 from specviz.core.source import Source
+from specviz.export.report import fold
+from specviz.lab.model import LabPoint, lab_point
 from specviz.render.console import say, show
 from specviz.session.recorder import Recorder, SpooledRounds
 from specviz.session.run_history import new_run_path
-from specviz.trace.replay import TraceSource
+from specviz.trace.replay import TraceSource, read_trace
 from specviz.ui.shared.app_options import LAST_ROUND, AppOptions, Recording
 
 SWITCH_INTERVAL = 1e-4
@@ -102,6 +104,29 @@ def replay(traces: Sequence[str], display: AppOptions) -> int:
         at=at,
     )
     return _show(source, display)
+
+
+def lab(trace: str | None, *, theme: str | None, ascii: bool) -> int:
+    """Run the formula lab, alone or started from a recorded run."""
+    require_terminal("specviz theory")
+    point = None if trace is None else measured(trace)
+    from specviz.ui.lab.app import LabApp
+    from specviz.ui.terminal_guard import TerminalGuard
+
+    with TerminalGuard():
+        app = LabApp(point, theme=theme, ascii=ascii)
+        app.run()
+    return app.return_code or 0
+
+
+def measured(name: str) -> LabPoint | None:
+    """The last segment of a trace, on its first tested position. Raises SpecvizError where it is none."""
+    trace = read_trace(name)
+    stats = fold(trace)
+    rates = stats.on_screen()
+    settings = trace.rounds[-1].settings if trace.rounds else None
+    point = lab_point(rates, settings, trace.rounds)
+    return None if point is None else replace(point, at=0)
 
 
 def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Callable[[], Recording]:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from specviz.cli.shared.lazy_source import locator
+from specviz.cli.shared.loading import locator
 from specviz.core.errors import SpecvizError
 from specviz.core.options import Role, RunOptions
 from specviz.core.safe_text import safe_terminal_text

@@ -88,6 +88,6 @@ def add_to(group: click.Group) -> None:
 
         With a TRACE (a file, or bundled:demo) it starts from what that run measured.
         """
-        from specviz.cli.commands.lab import lab as open_lab
+        from specviz.cli.commands.app import lab as open_lab
 
         return open_lab(trace, theme=theme, ascii=ascii or not unicode_screen())

@@ -2,28 +2,21 @@
 
 import contextlib
 import json
-import math
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
 
-from specviz.cli.shared.lazy_source import DeferredSource
-from specviz.core.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round, Stage
+from specviz.cli.shared.loading import DeferredSource, Loading
+from specviz.core.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round
 from specviz.core.options import RunOptions, RunRequest
 from specviz.core.safe_text import TextDecoder, safe_terminal_text
-from specviz.core.units import bytes_in_words
 from specviz.render.console import colours, marked, say, show, speaks_unicode
-from specviz.render.download_rate import Transfer
 from specviz.render.numbers import exact
 from specviz.session.recorder import Recorder
 from specviz.session.worker import failure
 from specviz.stats.numbers_table import NUMBER
 from specviz.stats.run_stats import RunStats
-
-LINE_EVERY_S = 10.0
-"""Seconds between two lines about the same download."""
 
 
 class Printer:
@@ -71,32 +64,6 @@ class Printer:
     def _finish(self) -> None:
         if self._begun and not self._silent:
             show(self._decoder.finish())
-
-
-PATIENCE: dict[Stage, str] = {"compiling": ", for the first time a minute or more"}
-
-
-class Loading:
-    """Says on stderr what is being loaded: a line a stage, and some a minute of a long download."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._transfer = Transfer(clock)
-        self._said = ("", "")
-        self._said_at = -math.inf
-
-    def tell(self, progress: Progress) -> None:
-        self._transfer.see(progress)
-        downloads = progress.unit == "bytes" and progress.total
-        about = progress.stage, progress.unit
-        if about == self._said and not (downloads and self._clock() - self._said_at >= LINE_EVERY_S):
-            return
-        self._said, self._said_at = about, self._clock()
-        if downloads:
-            come = f"{bytes_in_words(progress.done)} of {bytes_in_words(progress.total or 0)}"
-            say(f"{progress.stage}: {come}, {safe_terminal_text(self._transfer.words())}")
-        else:
-            say(f"{progress.stage}{PATIENCE.get(progress.stage, '')} …")
 
 
 class Terminated(BaseException):

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from specviz.cli.shared.distributions import Numbers
-from specviz.cli.shared.tables import print_table
+from specviz.cli.shared.terminal_output import print_table
 from specviz.core.rule import EXACT
 from specviz.maths.rule_variants import VARIANTS
 from specviz.maths.simulation_report import TEMPERATURES, AtTemperature, Simulated, at_temperatures, simulated

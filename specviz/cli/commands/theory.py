@@ -1,19 +1,28 @@
 """`specviz theory`: the formulas as tables, as a plot, as JSON, and derived."""
 
 import json
+import sys
 from collections.abc import Sequence
 
 import click
 
-from specviz.cli.shared.tables import print_table, room
-from specviz.maths.formula_table import Row, in_words, rows, thumb_notes
-from specviz.render.console import show
+from specviz.cli.shared.terminal_output import CHART_ROWS, columns_beside, print_chart, print_table, room
+from specviz.maths import formulas
+from specviz.maths.derivations import derivations
+from specviz.maths.formula_table import EDGE, Row, in_words, rows, thumb_notes
+from specviz.render.chart import Layer
+from specviz.render.console import show, speaks_unicode
+from specviz.render.glyphs import glyphs
+from specviz.render.k_axis import curve, k_grid, k_ticks, level_line, scale, sign, y_axis
 
 MOST_ROWS = 10_000
 MOST_NUMBERS = 1_000_000
 _NOTES = 6
 _MOST_PER_LINE = 9
 """Columns of P(N = i) that stand beside each other at most."""
+LETTERS = "abcdefghi"
+MOST_CHARTS = 4
+STYLES = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta", "bright_yellow")
 
 
 def theory(
@@ -21,9 +30,7 @@ def theory(
 ) -> int:
     """Print what was asked for; 3 where a derivation's own check fails."""
     if derive:
-        from specviz.cli.commands.derive import derive as print_derivations
-
-        return print_derivations(alphas[0], ks[0], costs[0], as_json)
+        return _print_derivations(alphas[0], ks[0], costs[0], as_json)
     pairs = len(alphas) * len(costs)
     if pairs * len(ks) > MOST_ROWS or pairs * sum(k + 1 for k in ks) > MOST_NUMBERS:
         raise click.UsageError(
@@ -35,9 +42,7 @@ def theory(
         show(json.dumps({"rows": [row.as_json() for row in table], "notes": notes}, allow_nan=False))
         return 0
     if plot:
-        from specviz.cli.commands.theory_plot import plot as draw
-
-        draw(alphas, costs)
+        _plot(alphas, costs)
     else:
         _print_formulas(table)
         _print_distributions(table)
@@ -93,3 +98,56 @@ def _print_notes(notes: Sequence[str]) -> None:
         show(f"Rule of thumb: {note}")
     if len(notes) > _NOTES:
         show(f"… and at {len(notes) - _NOTES} more pairs of α and c.")
+
+
+def _plot(alphas: Sequence[float], costs: Sequence[float]) -> None:
+    """A chart for each c. A letter marks the best K of a curve."""
+    if len(alphas) > len(LETTERS) or len(costs) > MOST_CHARTS:
+        raise click.UsageError(
+            f"--plot draws at most {len(LETTERS)} values of --alpha and {MOST_CHARTS} of --c. Shorten a list."
+        )
+    for place, c in enumerate(costs):
+        if place:
+            show()
+        _chart(alphas, c)
+
+
+def _chart(alphas: Sequence[float], c: float) -> None:
+    signs = glyphs(not speaks_unicode(sys.stdout))
+    curves = [[formulas.speedup(alpha, k, c) for k in range(EDGE + 1)] for alpha in alphas]
+    best = [formulas.best_k(alpha, c, EDGE) for alpha in alphas]
+    high, ticks = y_axis(0.0, scale(max(1.2, *(max(values) for values in curves))), CHART_ROWS)
+    columns = columns_beside(ticks)
+    grid = k_grid(columns, CHART_ROWS, 0.0, high)
+    layers: list[Layer] = [level_line(grid, "axis", 1.0, signs.dash)]
+    for name, values in zip(LETTERS, curves, strict=False):
+        layers.append(curve(grid, name, values, signs, ascii_marker="."))
+    layers += [sign(grid, name, name, k, speed) for name, (k, speed) in zip(LETTERS, best, strict=False)]
+    show(f"speedup over K, c = {c:g} (below 1 the target alone is faster; a letter marks the best K)")
+    key = [
+        (name, name, f"α = {alpha:g}: best K {in_words(k)}, {speed:.2f}×")
+        for name, alpha, (k, speed) in zip(LETTERS, alphas, best, strict=False)
+    ]
+    print_chart(grid, layers, ticks, k_ticks(columns), signs, _style, key)
+
+
+def _style(name: str) -> str:
+    return STYLES[LETTERS.index(name)] if name in LETTERS else "dim"
+
+
+def _print_derivations(alpha: float, k: int, c: float, as_json: bool) -> int:
+    """Print them all; 0 where every check holds, 3 where one does not."""
+    derived = derivations(alpha, k, c)
+    holds = all(check.holds for one in derived for check in one.checks)
+    if as_json:
+        show(json.dumps({"derivations": [one.as_json() for one in derived], "holds": holds}, allow_nan=False))
+        return 0 if holds else 3
+    for number, one in enumerate(derived, 1):
+        show(f"{number}. {one.title}\n")
+        for line in one.text.splitlines():
+            show(f"   {line}".rstrip())
+        show()
+        for check in one.checks:
+            show(f"   check: {check}")
+        show()
+    return 0 if holds else 3

@@ -16,7 +16,7 @@ from specviz.bench.baseline import baseline_rows, summarise_baseline
 from specviz.bench.duels import Fought, duels
 from specviz.bench.plan import Contender, Plan
 from specviz.cli.commands.bench.baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
-from specviz.cli.shared.lazy_source import locator
+from specviz.cli.shared.loading import Loading, locator
 from specviz.cli.shared.run_options import RUN_OPTIONS, Whole
 from specviz.core.drafters import DEFAULT_DRAFTER, DRAFTERS
 from specviz.core.events import Event, Notice, Progress
@@ -227,8 +227,6 @@ def bench(
 
 
 def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
-    from specviz.cli.commands.run import Loading
-
     loading = Loading()
 
     def tell(event: Event) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from specviz.bench.report import BenchReport, Row, Spread
-from specviz.cli.shared.terminal_chart import ROWS, columns_beside, print_chart
+from specviz.cli.shared.terminal_output import CHART_ROWS, columns_beside, print_chart
 from specviz.render.chart import DOTS_X, Grid, Layer, dashed
 from specviz.render.console import show, speaks_unicode
 from specviz.render.glyphs import glyphs
@@ -50,9 +50,9 @@ def series_of(rows: Iterable[Row]) -> Series:
 
 def _chart(series: Series, name: str, most: int) -> None:
     signs = glyphs(not speaks_unicode(sys.stdout))
-    high, ticks = y_axis(0.0, scale(max(1.2, series.largest)), ROWS)
+    high, ticks = y_axis(0.0, scale(max(1.2, series.largest)), CHART_ROWS)
     columns = columns_beside(ticks)
-    grid = Grid(columns, ROWS, most + 1, 0.0, high)
+    grid = Grid(columns, CHART_ROWS, most + 1, 0.0, high)
 
     def marks(name: str, values: dict[int, float]) -> list[Layer]:
         return [sign(grid, name, MARKERS[name], k, value) for k, value in values.items()]

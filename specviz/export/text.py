@@ -1,9 +1,12 @@
-"""The text of a run token by token, decoded as one stream."""
+"""The text of a run: token by token, decoded as one stream, and wrapped to lines."""
 
 from typing import NamedTuple
 
 from specviz.core.events import Emitted, Round, Token
 from specviz.core.safe_text import TextDecoder, visible
+from specviz.export.ansi_svg import Line
+from specviz.render.glyphs import UNICODE
+from specviz.render.word_wrap import Flow, Span
 from specviz.trace.jsonl import Trace
 
 _LOST = "\ufffd"
@@ -47,6 +50,23 @@ def pieces(trace: Trace) -> list[Piece]:
     if rest and last is not None:
         told[last] = told[last]._replace(text=told[last].text + rest)
     return told
+
+
+def text_lines(trace: Trace, columns: int) -> list[Line]:
+    """Lines of at most ``columns`` cells, without dropped drafts; a mark stands for a token's leading space."""
+    flow = Flow(columns)
+    for piece in pieces(trace):
+        if piece.ghost:
+            continue
+        like = Span("", 0, piece.kind, piece.round, piece.row)
+        mark = "" if piece.kind in ("accepted", "prompt") else UNICODE.mark(piece.kind)
+        text = piece.text
+        if mark:
+            spaced = text.startswith(" ")
+            flow.add_mark(mark, like, breakable=spaced)
+            text = text[1:] if spaced else text
+        flow.add(text, like)
+    return [[(span.text, span.kind) for span in line] for line in (*flow.lines, flow.open)]
 
 
 def _ghosts(round: Round) -> list[Piece]:
