@@ -27,6 +27,7 @@ os.environ.update(
     HF_HUB_OFFLINE="1",
     HF_HUB_DISABLE_TELEMETRY="1",
     TOKENIZERS_PARALLELISM="false",
+    OMP_NUM_THREADS="1",  # every worker of pytest-xdist would take all cores; specviz leaves the number alone then
 )
 
 

@@ -1,5 +1,6 @@
 """`specviz run` and `specviz stats` through the command line."""
 
+import io
 import json
 import math
 import os
@@ -110,7 +111,7 @@ def test_json_has_every_key_of_the_contract_and_repeats(capfd: pytest.CaptureFix
 def test_prepared_prompts_differ_in_alpha(capfd: pytest.CaptureFixture[str]) -> None:
     from specviz.core.options import PREPARED_PROMPTS
 
-    run = "--max-new-tokens", "160", "--no-inspect", "--calibrate", "0"
+    run = "--max-new-tokens", "64", "--no-inspect", "--calibrate", "0"
     overlaps = {
         name: run_json(capfd, "--prompt", text, *run)["alpha"]["mean_overlap"] for name, text in PREPARED_PROMPTS
     }
@@ -118,12 +119,12 @@ def test_prepared_prompts_differ_in_alpha(capfd: pytest.CaptureFixture[str]) -> 
     assert max(overlaps.values()) - min(overlaps.values()) > 0.03
 
 
-def test_text_then_summary_in_a_pipe(specviz: Specviz, capfd: pytest.CaptureFixture[str]) -> None:
+def test_text_then_summary_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
     run = "--max-new-tokens", "12", "--seed", "7"
-    done = specviz("run", *run)
-    assert done.returncode == 0
-    text, _, summary = done.stdout.decode().partition("\n\n")
-    assert "\x1b" not in done.stdout.decode()
+    assert main(["run", *run]) == 0
+    out = capfd.readouterr().out
+    text, _, summary = out.partition("\n\n")
+    assert "\x1b" not in out
     assert "α tested" in summary and "tokens/round" in summary and "accepted/drafted" in summary
     assert text == run_json(capfd, *run)["text"]
 
@@ -327,12 +328,15 @@ def test_c81_a_strict_legacy_encoding_breaks_nothing(tmp_path: Path) -> None:
     assert b"This pair can run." in said and b"alpha tested" in said and b"--k" in said
 
 
-def test_c79_a_prompt_from_a_pipe(specviz: Specviz, capfd: pytest.CaptureFixture[str]) -> None:
-    done = specviz("run", "--prompt-file", "-", "--max-new-tokens", "4", "--json", stdin=b"Once upon a time")
-    assert done.returncode == 0
+def test_c79_a_prompt_from_a_pipe(
+    specviz: Specviz, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Once upon a time")))
+    piped = run_json(capfd, "--prompt-file", "-", "--max-new-tokens", "4")
     typed = run_json(capfd, "--prompt", "Once upon a time", "--max-new-tokens", "4")
-    assert json.loads(done.stdout)["ids"] == typed["ids"]
-    assert specviz("run", "--prompt-file", "-", stdin=b"\xff\xfe").returncode == 2
+    assert piped["ids"] == typed["ids"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe")))
+    assert main(["run", "--prompt-file", "-"]) == 2
     refused = specviz(stdin=b"hi\n")
     assert refused.returncode == 2 and b"`specviz run`" in refused.stderr
 

@@ -1,9 +1,6 @@
 """Tiny models, made once; one thread, so that they are fast on a busy machine and the same on every one."""
 
-import os
 from collections.abc import Iterator
-
-os.environ["OMP_NUM_THREADS"] = "1"  # read by torch, and the sign for specviz to leave the number alone
 
 import pytest
 import torch
