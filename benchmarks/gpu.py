@@ -29,12 +29,14 @@ from benchmarks.random_pairs import NOISY, SHAPES, Made, make
 from specviz.core.events import Round, Settings
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.core.units import bytes_in_words
+from specviz.decoder.drafters.protocol import drafter_factories
 from specviz.decoder.loading.compiling import compile_models
+from specviz.decoder.loading.pair import LoadedPair
 from specviz.decoder.loading.weights import quiet_libraries
 from specviz.decoder.measuring.assisted import assisted, bare_ms, played
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.pairing.placement import DTYPES
-from specviz.decoder.source import LiveSource, Pair
+from specviz.decoder.source import LiveSource
 
 PROMPT = " ".join(f"w{i}" for i in range(100, 164))
 SYNC = "called a synchronizing CUDA operation"
@@ -44,20 +46,14 @@ TEMPERATURES = 0.0, 1.0
 WARM_UP_TOKENS = 24
 
 
-class Held(LiveSource):
-    """A live source of models that are there already."""
-
-    def __init__(self, options: RunOptions, pair: Pair) -> None:
-        super().__init__(options)
-        self._pair = pair
-
-
 def eager(made: Made, options: RunOptions) -> LiveSource:
-    second, target = (
+    draft, target = (
         CausalModel(model, role=of.role, name=of.name, vocab_size=made.facts.vocab_size, context=of.context)
         for model, of in zip((made.draft, made.target), made.facts.models, strict=True)
     )
-    return Held(options, Pair(made.facts, made.vocabulary, second, target, (), None, None))
+    drafters = drafter_factories(options.drafting, options.settings.drafter)
+    available = {name: factory for name, factory in drafters.items() if factory.can_draft(target, draft)}
+    return LiveSource(options, pair=LoadedPair(made.facts, made.vocabulary, draft, target, available, ()))
 
 
 def inspected(made: Made, options: RunOptions) -> LiveSource:
@@ -75,7 +71,7 @@ def compiled(made: Made, options: RunOptions) -> LiveSource | None:
     draft, target = made.fast
     if not (draft.compiled and target.compiled):
         return None
-    return Held(options, replace(source.pair, second=draft, target=target))
+    return LiveSource(options, pair=replace(source.pair, draft_model=draft, target=target))
 
 
 MODES: dict[str, Callable[[Made, RunOptions], LiveSource | None]] = {

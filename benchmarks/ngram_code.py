@@ -17,7 +17,7 @@ from specviz.core.drafters import drafter_options
 from specviz.core.events import Round, Settings
 from specviz.core.options import BUNDLED_TARGET, PairOptions, RunOptions
 from specviz.core.safe_text import clip, visible
-from specviz.decoder.measuring.runner import Bench, Measured
+from specviz.decoder.measuring.runner import Measured, open_bench
 
 CODE = '''class Counter:
     """Counts words of a text."""
@@ -75,8 +75,7 @@ def main() -> None:
         drafting=drafter_options(ngram_max=asked.ngram_max, ngram_min=asked.ngram_min),
     )
     plan = Plan(1, ks, asked.repeats, contenders=(NGRAM,))
-    source = Bench(options, contenders=plan.contenders)
-    source.open(lambda _: None)
+    source = open_bench(options, lambda _: None, contenders=plan.contenders)
     about = source.describe()
     print(f"{asked.target}, {about['device']} {about['dtype']}, {about['threads']} threads, T {asked.temperature}")
     tasks = plan.tasks(options.seed)

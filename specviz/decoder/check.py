@@ -1,16 +1,15 @@
 """What `specviz check` says of the models beside what they are to each other: files, code, layers, template, prompt."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions, Role, RunOptions
 from specviz.core.units import bytes_in_words
 from specviz.decoder.checkpoints.files import Problem, Weights
 from specviz.decoder.checkpoints.location import CheckpointLocation
+from specviz.decoder.drafters.protocol import drafter_factories
 from specviz.decoder.loading.compiling import what_is_missing, why_not_of
 from specviz.decoder.models.cache_support import unsupported_reason
-from specviz.decoder.models.layer_list import ExitPlan, plan_exit
 from specviz.decoder.pairing.compatibility import check_pair
 from specviz.decoder.pairing.finding import Finding, refused_finding
 from specviz.decoder.pairing.model_info import ModelFacts, read_files, read_model
@@ -34,7 +33,8 @@ def look_over(options: RunOptions, locations: Mapping[Role, CheckpointLocation])
         findings += check_pair(draft, target).findings
         findings += _placement(draft, target, options.pair)
     if target:
-        findings += _layers(target, options.drafting, wanted=options.settings.drafter == "layers")
+        for factory in drafter_factories(options.drafting, options.settings.drafter).values():
+            findings += factory.findings(target)
         findings += _template(target, options)
     return findings
 
@@ -120,30 +120,6 @@ def _dtype(model: ModelFacts | None, at: Placement | None) -> str:
     if model is None or at is None:
         return ""
     return quantisation(model.config) or str(at.dtype).removeprefix("torch.")
-
-
-def _layers(target: ModelFacts, drafting: Mapping[str, Any], *, wanted: bool) -> Iterator[Finding]:
-    """Where the target can be left early, and at what cost; only a refused_finding counts where ``wanted``."""
-    try:
-        leave = plan_exit(target.config, drafting["exit_layer"], name=target.name, trusted=target.trusted)
-    except SpecvizError as error:
-        if wanted or drafting["exit_layer"] is not None:
-            yield Finding("layers", "refuse", str(error), ("", "refused"))
-        return
-    yield Finding("layers", "note" if wanted else "pass", exit_in_words(leave), ("", str(len(leave.costs))))
-
-
-SHOWN_EXITS = 12
-"""How many of a target's layers are listed with their cost."""
-
-
-def exit_in_words(leave: ExitPlan) -> str:
-    """The exit's layer, and c for each, by numbers of parameters: what a step of all layers costs of such a step."""
-    layers = len(leave.costs)
-    step = -(-(layers - 1) // SHOWN_EXITS)
-    shown = sorted({*range(1, layers, step), leave.n})
-    costs = ", ".join(f"{n}: {leave.costs[n - 1]:.1f}" for n in shown)
-    return f"the draft leaves after layer {leave.n} of {layers}; c by numbers of parameters for each layer, {costs}"
 
 
 def _template(target: ModelFacts, options: RunOptions) -> Iterator[Finding]:

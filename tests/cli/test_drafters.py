@@ -122,7 +122,7 @@ def test_what_does_not_go_together(capfd: pytest.CaptureFixture[str], command: s
 def test_check_lists_the_layers_and_the_cost(shelf: Shelf, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--drafter", "layers"]) == 0
     out = " ".join(capfd.readouterr().out.split())
-    assert "the draft leaves after layer 4 of 8; c by numbers of parameters for each layer, 1: 4.1, 2: 2.9" in out
+    assert "the draft exits after layer 4 of 8; c of each layer by number of parameters, 1: 4.1, 2: 2.9" in out
     assert "This target can run." in out
     assert main(["check", "--drafter", "ngram", "--target", shelf.random(1)]) == 0
     assert "(drafter ngram)" in capfd.readouterr().out

@@ -11,8 +11,9 @@ from transformers import AutoModelForCausalLM
 
 from specviz.core.events import Calibration, Emitted, End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.core.options import PairOptions, RunOptions, RunRequest
+from specviz.decoder.loading.pair import LoadedPair
 from specviz.decoder.models.causal_model import CausalModel
-from specviz.decoder.source import LiveSource, Pair
+from specviz.decoder.source import LiveSource
 from specviz.stats.run_stats import RunStats
 
 
@@ -29,9 +30,8 @@ class Opened:
     said: list[Event]
 
     @property
-    def pair(self) -> Pair:
-        assert self.source._pair is not None
-        return self.source._pair
+    def pair(self) -> LoadedPair:
+        return self.source.pair
 
     @property
     def notices(self) -> list[Notice]:

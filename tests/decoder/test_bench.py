@@ -10,7 +10,7 @@ from specviz.core.drafters import drafter_options
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, Round, Settings
 from specviz.core.options import PairOptions, RunOptions, RunRequest
-from specviz.decoder.measuring.runner import Bench, Measured
+from specviz.decoder.measuring.runner import Bench, Measured, open_bench
 from specviz.decoder.rounds import warm_up
 from tests.decoder.models import Shelf, text_of
 from tests.decoder.run_helpers import check_round, opened, play, setting
@@ -21,8 +21,7 @@ PROMPTS = (("one", text_of([1, 2, 3])), ("two", text_of([9, 8])))
 
 def bench(target: str, draft: str, **options: Any) -> Bench:
     chosen = {"prompts": PROMPTS, "max_new_tokens": 20, "calibrate": 2, **options}
-    source = Bench(RunOptions(PairOptions(draft, target), Settings(), **chosen))
-    source.open(lambda _: None)
+    source = open_bench(RunOptions(PairOptions(draft, target), Settings(), **chosen), lambda _: None)
     return source
 
 
@@ -89,14 +88,15 @@ def test_a_run_that_is_timed_as_a_whole_times_no_steps_in_between(
     monkeypatch.setattr(warm_up, "LONG_STEPS", 0 if long else 2**30)
     source = bench(*pair, calibrate=2)
     request = RunRequest(text_of([1, 2]), 0, Settings())
-    kinds = {type(event) for event in source.run(request, Settings, lambda: False)}
+    kinds = {type(event) for event in source.source.run(request, Settings, lambda: False)}
     assert Round in kinds and Calibration not in kinds
 
 
 def test_the_draft_alone_has_its_own_temperature(pair: tuple[str, str]) -> None:
     target, draft = pair
-    source = Bench(RunOptions(PairOptions(draft, target), setting(k=4, draft_temperature=0.0), PROMPTS))
-    source.open(lambda _: None)
+    source = open_bench(
+        RunOptions(PairOptions(draft, target), setting(k=4, draft_temperature=0.0), PROMPTS), lambda _: None
+    )
     (measured,) = source.measure([Task(0, 0, DRAFT)])
     assert {round_.settings.temperature for round_ in measured.rounds} == {0.0}
 
@@ -125,8 +125,7 @@ def test_forwards_come_once_more_where_that_was_asked_for(pair: tuple[str, str])
 
 def test_a_target_alone_has_no_forwards_to_time_once_more(shelf: Shelf) -> None:
     options = RunOptions(PairOptions(None, shelf.random(1)), Settings(drafter="ngram"), PROMPTS, calibrate=0)
-    source = Bench(replace(options, max_new_tokens=8))
-    source.open(lambda _: None)
+    source = open_bench(replace(options, max_new_tokens=8), lambda _: None)
     (measured,) = source.measure([Task(0, 0, TARGET)], [Task(0, 0, TARGET)])
     assert measured.forwards_ms == () and measured.rounds
 
@@ -143,8 +142,7 @@ def test_contenders_take_turns_and_each_is_what_it_is_alone(shelf: Shelf) -> Non
     target, draft = shelf.random(2, layers=3, vocab=24), shelf.noisy(2, 0.05, layers=3, vocab=24)
     options = RunOptions(PairOptions(draft, target), Settings(), (("one", text_of([3, 5, 8, 3, 5])),), calibrate=1)
     asked = [Contender("ngram"), Contender("layers"), Contender("layers", 1), Contender("layers", 2), Contender()]
-    source = Bench(replace(options, max_new_tokens=20), contenders=asked)
-    source.open(lambda _: None)
+    source = open_bench(replace(options, max_new_tokens=20), lambda _: None, contenders=asked)
     assert list(map(str, source.contenders)) == ["ngram", "layers:1", "layers:2", "model"], "half of three is one"
     plan = Plan(1, (3,), 1, contenders=source.contenders)
     taken = {measured.task.configuration: measured for measured in source.measure(plan.tasks(0))}
@@ -162,15 +160,16 @@ def test_contenders_take_turns_and_each_is_what_it_is_alone(shelf: Shelf) -> Non
 
 def test_a_layer_that_is_not_there_is_refused_before_weights_are_read(shelf: Shelf) -> None:
     options = RunOptions(PairOptions(None, shelf.random(1, layers=2)), Settings(drafter="ngram"), PROMPTS)
-    source = Bench(options, contenders=[Contender("ngram"), Contender("layers", 2)])
     stages: list[object] = []
     with pytest.raises(SpecvizError, match="--exit-layer must be from 1 to 1"):
-        source.open(lambda event: stages.append(getattr(event, "stage", None)))
+        open_bench(
+            options,
+            lambda event: stages.append(getattr(event, "stage", None)),
+            contenders=[Contender("ngram"), Contender("layers", 2)],
+        )
     assert "target" not in stages
 
 
 def test_it_describes_what_it_runs_on(pair: tuple[str, str]) -> None:
     told = bench(*pair, seed=9).describe()
     assert (told["device"], told["seed"], told["max_new_tokens"]) == ("cpu", 9, 20)
-    with pytest.raises(RuntimeError):
-        Bench(RunOptions(PairOptions(*pair), Settings())).describe()

@@ -57,7 +57,8 @@ def rounds_of(source: Opened, settings: Settings, seeds: range) -> list[Round]:
     """The first round behind PROMPT of every seed, by the whole decoder."""
     pair = source.pair
     ending = Ending(frozenset(), (), 100, pair.target.context)
-    drafters = source.source._drafters(pair, 0)
+    context = pair.context(0, source.source.options)
+    drafters = {name: factory.build(context) for name, factory in pair.drafters.items()}
     run = Speculation(pair.target, drafters, pair.vocabulary, PROMPT, 0, ending, inspect=False)
     run.prefill(settings.drafter)
     made = []

@@ -9,8 +9,9 @@ import torch
 from specviz.core.drafters import drafter_options
 from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
+from specviz.decoder.drafters.early_exit import ExitPlan, plan_exit
 from specviz.decoder.models import rollback
-from specviz.decoder.models.layer_list import ExitPlan, find_layers, plan_exit
+from specviz.decoder.models.layer_list import find_layers
 from specviz.decoder.pairing.compatibility import read_pair
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, save_model
@@ -142,12 +143,12 @@ def test_a_model_of_one_layer_has_no_exit(shelf: Shelf) -> None:
 
 
 def test_layers_that_are_not_one_list_are_refused_by_name(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specviz.decoder.models.layer_list.find_layers", lambda model, config: None)
+    monkeypatch.setattr("specviz.decoder.drafters.early_exit.find_layers", lambda model, config: None)
     monkeypatch.setattr("specviz.decoder.models.causal_model.find_layers", lambda model, config: None)
     folder = shelf.random(6, layers=4, width=32, spread=0.2)
     for said in refused(shelf, folder, None):
         assert said.startswith(f"--drafter layers cannot be used with --target {folder} (gpt2): its layers are not a")
-    assert opened(folder, alone=True).pair.exit_layer is None
+    assert "layers" not in opened(folder, alone=True).pair.drafters
 
 
 def test_the_list_of_layers_is_the_one_that_is_no_part_of_another(shelf: Shelf) -> None:

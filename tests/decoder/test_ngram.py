@@ -204,6 +204,6 @@ def test_the_target_alone_is_enough(shelf: Shelf) -> None:
     config = run.header.config
     assert (config["draft"], config["draft_device"], config["drafter"]) == (None, None, "ngram")
     assert config["drafters"] == ["ngram"], "of one layer nothing can be left out"
-    assert source.pair.second is None
+    assert source.pair.draft_model is None
     rates = run.stats.whole()
     assert rates.target_step_ms is not None and rates.draft_step_ms is None and rates.c is None

@@ -13,8 +13,8 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import Event, Progress, Settings
 from specviz.core.options import PairOptions, RunOptions
 from specviz.core.source import Emit
-from specviz.decoder import source as live
 from specviz.decoder.checkpoints.hub import Locator
+from specviz.decoder.loading import pair as pair_loading
 from specviz.decoder.loading import weights as loading
 from specviz.decoder.loading.background import BackgroundTask, Cancelled
 from specviz.decoder.loading.weights import load_weights
@@ -22,6 +22,7 @@ from specviz.decoder.measuring.peak_memory import peak
 from specviz.decoder.pairing.compatibility import read_pair, with_tokenizers
 from specviz.decoder.pairing.model_info import ModelFiles, read_files
 from specviz.decoder.pairing.placement import Placement
+from specviz.decoder.source import LiveSource
 from tests.decoder.models import Shelf, random, save_model, save_tokenizer, words
 from tests.decoder.run_helpers import opened, play, setting
 
@@ -29,8 +30,8 @@ PATIENCE_S = 20.0
 CPU = torch.device("cpu")
 
 
-def source(draft: str, target: str) -> live.LiveSource:
-    return live.LiveSource(RunOptions(PairOptions(draft, target), Settings(), calibrate=0))
+def source(draft: str, target: str) -> LiveSource:
+    return LiveSource(RunOptions(PairOptions(draft, target), Settings(), calibrate=0))
 
 
 # Work task other work
@@ -100,14 +101,14 @@ def test_weights_are_read_while_tokenizers_are(shelf: Shelf, monkeypatch: pytest
         return with_tokenizers(*files)
 
     monkeypatch.setattr(loading, "load_weights", weights)
-    monkeypatch.setattr(live, "with_tokenizers", wait)
+    monkeypatch.setattr(pair_loading, "with_tokenizers", wait)
     assert play(opened(shelf.random(1), shelf.noisy(1, 0.1)), "w3", setting(2)).ids
 
 
 def test_weights_still_to_come_are_left_until_the_pair_is_known(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ModelFiles, "is_here", False)
     monkeypatch.setattr(loading, "load_weights", lambda *_: pytest.fail("weights were read"))
-    monkeypatch.setattr(live, "with_tokenizers", refusing)
+    monkeypatch.setattr(pair_loading, "with_tokenizers", refusing)
     with pytest.raises(SpecvizError, match=r"^no pair$"):
         source(shelf.random(1), shelf.random(2)).open(lambda _: None)
 
@@ -142,7 +143,7 @@ def test_a_refused_pair_stops_the_reading(shelf: Shelf, monkeypatch: pytest.Monk
         raise SpecvizError("no pair")
 
     monkeypatch.setattr(loading, "load_weights", weights)
-    monkeypatch.setattr(live, "with_tokenizers", refuse)
+    monkeypatch.setattr(pair_loading, "with_tokenizers", refuse)
     with pytest.raises(SpecvizError, match=r"^no pair$"):
         source(shelf.random(1), shelf.random(2)).open(lambda _: None)
     assert "target" not in said

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from specviz.core.events import Settings
-from specviz.decoder.drafters.protocol import Proposal
+from specviz.decoder.drafters.protocol import DraftContext, Drafter, DrafterFactory, Proposal
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.tensors.randomness import Uniforms
 from specviz.decoder.tensors.sampling import home, inverse_cdf, process, processed, upload
@@ -47,6 +47,15 @@ class ModelDrafter:
 
     def step_ms(self, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
         return step_ms(self.model, last_id, repeats, stopped)
+
+
+class ModelDrafterFactory(DrafterFactory):
+    def can_draft(self, target: CausalModel, draft: CausalModel | None) -> bool:
+        return draft is not None
+
+    def build(self, context: DraftContext) -> Drafter:
+        assert context.draft is not None
+        return ModelDrafter(context.draft, keep_logits=context.inspect)
 
 
 @torch.inference_mode()

@@ -6,8 +6,11 @@ from typing import Protocol
 import torch
 
 from specviz.core.events import Settings
-from specviz.decoder.drafters.protocol import Proposal
+from specviz.core.source import Emit
+from specviz.decoder.drafters.ngram_corpus import Corpus, open_corpus
+from specviz.decoder.drafters.protocol import DraftContext, Drafter, DrafterFactory, Proposal
 from specviz.decoder.models.causal_model import UNLIMITED
+from specviz.decoder.pairing.model_info import ModelFacts
 from specviz.decoder.tensors.randomness import Uniforms
 from specviz.decoder.tensors.sampling import home, upload
 
@@ -129,3 +132,22 @@ class NgramDrafter:
             if token in self._end_ids:
                 return ids[:i] if length + i < self._suppressed_until else ids[: i + 1]
         return ids
+
+
+class NgramDrafterFactory(DrafterFactory):
+    _corpus: Corpus | None = None
+
+    def prepare(self, target: ModelFacts, emit: Emit) -> None:
+        if file := self.options["ngram_corpus"]:
+            self._corpus = open_corpus(file, target.tokenizer, emit)
+
+    def build(self, context: DraftContext) -> Drafter:
+        return NgramDrafter(
+            context.target.vocab_size,
+            context.target.device,
+            longest=self.options["ngram_max"],
+            shortest=self.options["ngram_min"],
+            corpus=self._corpus,
+            end_ids=context.end_ids,
+            suppressed_until=context.suppressed_until,
+        )

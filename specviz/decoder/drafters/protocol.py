@@ -1,14 +1,20 @@
-"""Drafters: what proposes tokens for the target to verify."""
+"""What a drafter is: it proposes tokens for the target to verify. Each kind has a factory, found by the registry."""
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
 
+from specviz.core.drafters import DRAFTERS, DrafterSpec
 from specviz.core.events import PlainReason, Settings
+from specviz.core.source import Emit
 from specviz.decoder.models.causal_model import CausalModel
+from specviz.decoder.pairing.finding import Finding
+from specviz.decoder.pairing.model_info import ModelFacts, ModelFiles
 from specviz.decoder.tensors.randomness import Uniforms
 
 
@@ -73,3 +79,63 @@ class Drafter(Protocol):
         None where that is no model's step, and once stopped.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class DraftContext:
+    """What a drafter may use in a run.
+
+    ``end_ids`` have probability 0 before the position ``suppressed_until``. ``inspect``: whether proposals must come
+    with their logits.
+    """
+
+    target: CausalModel
+    draft: CausalModel | None
+    end_ids: frozenset[int]
+    suppressed_until: int
+    inspect: bool
+
+
+class DrafterFactory(ABC):
+    """One kind of drafter for one pair of models. ``load_pair`` calls its methods in the order they have here.
+
+    ``options``: the values of the options in ``spec``. ``selected``: whether the run begins with this drafter.
+    """
+
+    def __init__(self, spec: DrafterSpec, options: Mapping[str, Any], *, selected: bool) -> None:
+        self.spec = spec
+        self.selected = selected
+        self.options = {option.name: options[option.name] for option in spec.options}
+
+    @property
+    def requested(self) -> bool:
+        """Whether it must be able to draft: it is selected, or one of its options is set."""
+        return self.selected or any(self.options[option.name] != option.default for option in self.spec.options)
+
+    def findings(self, target: ModelFiles) -> Iterable[Finding]:
+        """What `specviz check` reports about this drafter, from the target's configuration."""
+        return ()
+
+    def prepare(self, target: ModelFacts, emit: Emit) -> None:
+        """Read what the drafter needs besides the models. Raises SpecvizError."""
+        return None
+
+    def can_draft(self, target: CausalModel, draft: CausalModel | None) -> bool:
+        """Whether it can draft for these models. Raises SpecvizError if it cannot and is ``requested``."""
+        return True
+
+    @abstractmethod
+    def build(self, context: DraftContext) -> Drafter:
+        """The drafter of one run."""
+
+
+def drafter_factory(name: str, options: Mapping[str, Any], *, selected: bool) -> DrafterFactory:
+    """The factory that the registry names for the drafter ``name``."""
+    module, _, class_name = DRAFTERS[name].factory.partition(":")
+    factory = getattr(import_module(module), class_name)
+    return cast(DrafterFactory, factory(DRAFTERS[name], options, selected=selected))
+
+
+def drafter_factories(options: Mapping[str, Any], selected: str) -> dict[str, DrafterFactory]:
+    """The factory of every drafter, by name."""
+    return {name: drafter_factory(name, options, selected=name == selected) for name in DRAFTERS}

@@ -14,11 +14,12 @@ from specviz.bench.duels import Duel, Fought, Pace
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Header, Round, Settings
 from specviz.core.options import RunRequest
+from specviz.decoder.loading.pair import LoadedPair
 from specviz.decoder.measuring.peak_memory import peak
 from specviz.decoder.models.cache_support import CROP
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.models.compiled_forward import CompiledForward
-from specviz.decoder.source import LiveSource, Pair
+from specviz.decoder.source import LiveSource
 from specviz.decoder.tensors.sampling import is_greedy
 
 Clock = Callable[[], float]
@@ -87,7 +88,7 @@ def played(
     return prompt_ids, tuple(rounds), Text(ids, tuple(seen))
 
 
-def refuse_unequal(pair: Pair) -> None:
+def refuse_unequal(pair: LoadedPair) -> None:
     """Raise SpecvizError for a pair that transformers does not take for assisted generation."""
     sizes = [model.model.config.get_text_config().vocab_size for model in pair.models]
     if len(set(sizes)) > 1:
@@ -133,7 +134,8 @@ def assisted(
     }
     greedy = is_greedy(temperature)
     watch = _Watch(clock)
-    ids = torch.tensor([list(source.read(prompt).ids)], device=pair.target.device)
+    prompt_ids = pair.encode(prompt, chat=source.options.chat).ids
+    ids = torch.tensor([list(prompt_ids)], device=pair.target.device)
     torch.manual_seed(seed % 2**63)
     with _set(draft.generation_config, constant):
         out: Any = target.generate(
@@ -142,7 +144,7 @@ def assisted(
             assistant_model=draft,
             do_sample=not greedy,
             temperature=None if greedy else temperature,
-            max_new_tokens=source.max_new_tokens,
+            max_new_tokens=source.options.max_new_tokens,
             eos_token_id=sorted(pair.facts.end_ids) or None,
             pad_token_id=0,
             repetition_penalty=1.0,
@@ -164,9 +166,9 @@ def _set(config: Any, values: dict[str, Any]) -> Iterator[None]:
         vars(config).update(before)
 
 
-def has_bare(pair: Pair) -> bool:
+def has_bare(pair: LoadedPair) -> bool:
     """Whether ``bare_ms`` can be had: both models have keys and values alone."""
-    return all(model.rollback is CROP for model in pair.models) and pair.second is not None
+    return all(model.rollback is CROP for model in pair.models) and pair.draft_model is not None
 
 
 class _BareCompiled:
@@ -228,7 +230,7 @@ def _bare(model: CausalModel, ids: Sequence[int]) -> _Bare | _BareCompiled:
 
 @torch.inference_mode()
 def bare_ms(
-    pair: Pair, prompt: Sequence[int], rounds: Sequence[Round], *, clock: Clock = time.perf_counter
+    pair: LoadedPair, prompt: Sequence[int], rounds: Sequence[Round], *, clock: Clock = time.perf_counter
 ) -> list[float]:
     """The forwards of ``rounds`` once more, of the same ids at the same lengths and nothing else: milliseconds a round.
 
@@ -253,7 +255,7 @@ def bare_ms(
     return times
 
 
-def _settle(pair: Pair) -> None:
+def _settle(pair: LoadedPair) -> None:
     """Wait until the devices have done what they were told."""
     for model in pair.models:
         if model.device.type == "cuda":

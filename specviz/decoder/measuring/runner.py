@@ -5,19 +5,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from specviz.bench.plan import Configuration, Contender, Task
-from specviz.core.events import Calibration, Event, Round, Settings
-from specviz.core.options import MAX_SEED, RunOptions, RunRequest
+from specviz.core.drafters import DRAFTERS
+from specviz.core.events import Calibration, Round, Settings
+from specviz.core.options import MAX_SEED, RunOptions
+from specviz.core.source import Emit
 from specviz.decoder.checkpoints.hub import PairLocations
-from specviz.decoder.drafters.early_exit import LayersDrafter
-from specviz.decoder.drafters.protocol import Drafter, Proposal
+from specviz.decoder.drafters.protocol import Drafter, DrafterFactory, Proposal, drafter_factories, drafter_factory
+from specviz.decoder.loading.pair import LoadedPair, load_pair
 from specviz.decoder.measuring.assisted import bare_ms, has_bare
 from specviz.decoder.measuring.peak_memory import peak
 from specviz.decoder.models.causal_model import UNLIMITED, CausalModel
-from specviz.decoder.pairing.prompt import read_prompt
 from specviz.decoder.rounds.loop import Speculation, placed
-from specviz.decoder.rounds.stopping import Ending
 from specviz.decoder.rounds.warm_up import calibrate
-from specviz.decoder.source import LiveSource, Pair
+from specviz.decoder.source import LiveSource, run_config
 from specviz.decoder.tensors.randomness import Uniforms
 
 WARM_UP_TOKENS = 16
@@ -59,112 +59,122 @@ class Nobody:
         return None
 
 
-class Bench(LiveSource):
-    """The live source, run by tasks instead of requests. ``open`` comes first; every prompt is read before any runs."""
+class Bench:
+    """A loaded pair, run by tasks instead of requests. See ``open_bench``."""
 
     def __init__(
-        self, options: RunOptions, locations: PairLocations | None = None, contenders: Sequence[Contender] = ()
+        self, pair: LoadedPair, options: RunOptions, factories: Mapping[Contender, DrafterFactory | None]
     ) -> None:
-        """``contenders``: what is to draft in turns; without any the drafter of ``options``."""
-        super().__init__(options, locations)
-        self._contenders = tuple(contenders) or (Contender(options.settings.drafter),)
+        """``factories``: of each contender, None if it cannot draft for this pair."""
+        self.pair = pair
+        self._options = options
+        self._factories = factories
 
     @property
     def contenders(self) -> tuple[Contender, ...]:
-        """Each once, those that leave the target early with the layer they do it after."""
-        pair = self._opened()
-        exits = {Contender("layers"): Contender("layers", pair.exit_layer)}
-        return tuple(dict.fromkeys(exits.get(each, each) for each in self._contenders))
+        """Each once, with the value of its variant."""
+        return tuple(self._factories)
 
     @property
-    def _exits(self) -> tuple[int | None, ...]:
-        return tuple(
-            self._options.drafting["exit_layer"] if each.variant is None else each.variant
-            for each in self._contenders
-            if each.drafter == "layers"
-        )
-
-    def _calibrated(self, *_: object) -> Iterator[Event]:
-        """Nothing: calibrations are tasks of their own here, and a run between them is timed as a whole."""
-        yield from ()
+    def source(self) -> LiveSource:
+        """The same pair for whole runs; they are timed from outside, so none is interrupted by a calibration."""
+        return LiveSource(replace(self._options, calibrate=0), pair=self.pair)
 
     def describe(self) -> Mapping[str, Any]:
-        """The options, device, numbers, threads and library versions of it all, JSON-able."""
-        pair, options = self._opened(), self._options
-        return self._config(pair, RunRequest(options.prompts[0][1], options.seed, options.settings))
+        """The options, devices, dtypes, threads and library versions, JSON-able."""
+        return run_config(self.pair, self._options, self._options.settings, self._options.seed)
 
     def warm_up(self, configurations: Collection[Configuration]) -> None:
-        """Run each configuration for a few tokens of the first prompt, so that no first use of anything is timed."""
-        prompt = self._read(0)
+        """Run each configuration for a few tokens of the first prompt, so that no first use is timed."""
+        prompt = self._encode(0)
         for configuration in configurations:
-            self._take(Task(0, 0, configuration), prompt, WARM_UP_TOKENS)
+            self._run_task(Task(0, 0, configuration), prompt, WARM_UP_TOKENS)
 
     def measure(self, tasks: Iterable[Task], laid_bare: Collection[Task] = ()) -> Iterator[Measured]:
-        """Run the tasks in their order. Repeat r has the seed ``seed + r``, the same for all that is compared.
-        ``laid_bare``: those whose forwards are timed once more, each right behind its run."""
-        pair = self._opened()
-        prompts = [self._read(n) for n in range(len(self._options.prompts))]
+        """Run the tasks in their order, after encoding every prompt. Repeat r has the seed ``seed + r``, the same for
+        all that is compared. ``laid_bare``: tasks whose forwards are timed again, each right after its run."""
+        prompts = [self._encode(n) for n in range(len(self._options.prompts))]
         for task in tasks:
             ids = prompts[task.prompt]
-            with peak(pair.target.device) as most:
-                measured = replace(self._take(task, ids, self._options.max_new_tokens), peak=most())
-            if task in laid_bare and has_bare(pair):
-                measured = replace(measured, forwards_ms=tuple(bare_ms(pair, ids, measured.rounds)))
+            with peak(self.pair.target.device) as most:
+                measured = replace(self._run_task(task, ids, self._options.max_new_tokens), peak=most())
+            if task in laid_bare and has_bare(self.pair):
+                measured = replace(measured, forwards_ms=tuple(bare_ms(self.pair, ids, measured.rounds)))
             yield measured
 
-    def _opened(self) -> Pair:
-        if self._pair is None:
-            raise RuntimeError("open() comes before measuring")
-        return self._pair
+    def _encode(self, n: int) -> list[int]:
+        return list(self.pair.encode(self._options.prompts[n][1], chat=self._options.chat).ids)
 
-    def _read(self, n: int) -> list[int]:
-        pair = self._opened()
-        text = self._options.prompts[n][1]
-        return list(read_prompt(pair.facts.target, text, pair.vocabulary.size, chat=self._options.chat).ids)
-
-    def _take(self, task: Task, prompt: list[int], tokens: int) -> Measured:
-        pair, options, configuration = self._opened(), self._options, task.configuration
-        suppressed_until = len(prompt) + options.min_new_tokens
-        for model in pair.models:
-            model.suppress(pair.facts.end_ids, suppressed_until)
-        seed = (options.seed + task.repeat) % (MAX_SEED + 1)
-        contender = configuration.contender
-        settings = replace(options.settings, k=configuration.k, drafter=contender.drafter)
-        drafters = self._drafters(pair, suppressed_until)
-        if contender.variant:
-            drafters["layers"] = LayersDrafter(pair.target, contender.variant, keep_logits=options.inspect)
-        nobody = {contender.drafter: Nobody()}
+    def _run_task(self, task: Task, prompt: list[int], tokens: int) -> Measured:
+        pair, configuration = self.pair, task.configuration
+        settings = replace(self._options.settings, k=configuration.k, drafter=configuration.contender.drafter)
         match configuration.kind:
             case "calibration":
-                run = self._run(pair.target, drafters, prompt, seed, tokens, contender.drafter)
-                timed = calibrate(pair.target, run.drafter, prompt, options.calibrate, lambda: False)
+                run = self._prefilled(task, prompt, tokens, self._drafters(configuration.contender, len(prompt)))
+                timed = calibrate(pair.target, run.drafter, prompt, self._options.calibrate, lambda: False)
                 return Measured(task, (), timed)
             case "target":
-                run = self._run(pair.target, nobody, prompt, seed, tokens, contender.drafter)
-            case "draft" if pair.second is None or len(prompt) > pair.second.context:
+                run = self._prefilled(task, prompt, tokens, {settings.drafter: Nobody()})
+            case "draft" if pair.draft_model is None or len(prompt) > pair.draft_model.context:
                 return Measured(task, (), None)
             case "draft":
-                run = self._run(pair.draft, nobody, prompt, seed, tokens, contender.drafter)
+                run = self._prefilled(task, prompt, tokens, {settings.drafter: Nobody()}, model=pair.draft)
                 settings = replace(settings, temperature=settings.draft_temperature)
             case "speculative":
-                run = self._run(pair.target, drafters, prompt, seed, tokens + configuration.k, contender.drafter)
+                drafters = self._drafters(configuration.contender, len(prompt))
+                run = self._prefilled(task, prompt, tokens + configuration.k, drafters)
         return Measured(task, tuple(_rounds(run, settings, tokens)), None)
 
-    def _run(
+    def _drafters(self, contender: Contender, prompt_length: int) -> dict[str, Drafter]:
+        factory = self._factories.get(contender)
+        return {contender.drafter: factory.build(self.pair.context(prompt_length, self._options))} if factory else {}
+
+    def _prefilled(
         self,
-        model: CausalModel,
-        drafters: Mapping[str, Drafter],
+        task: Task,
         prompt: list[int],
-        seed: int,
-        budget: int,
-        drafter: str,
+        max_new_tokens: int,
+        drafters: Mapping[str, Drafter],
+        *,
+        model: CausalModel | None = None,
     ) -> Speculation:
-        pair, stop = self._opened(), tuple(text.encode() for text in self._options.stop)
-        ending = Ending(pair.facts.end_ids, stop, budget, model.context_of(len(prompt)))
-        run = Speculation(model, drafters, pair.vocabulary, prompt, seed, ending, inspect=self._options.inspect)
+        seed = (self._options.seed + task.repeat) % (MAX_SEED + 1)
+        run = self.pair.decoder(prompt, seed, self._options, drafters, model=model, max_new_tokens=max_new_tokens)
         with placed("Before round 1"):
-            run.prefill(drafter)
+            run.prefill(task.configuration.contender.drafter)
         return run
+
+
+def open_bench(
+    options: RunOptions,
+    emit: Emit,
+    locations: PairLocations | None = None,
+    contenders: Sequence[Contender] = (),
+) -> Bench:
+    """Load the pair of ``options`` for ``contenders``, which draft in turns; by default the drafter of ``options``.
+
+    Raises SpecvizError.
+    """
+    contenders = contenders or (Contender(options.settings.drafter),)
+    factories = drafter_factories(options.drafting, options.settings.drafter)
+    factories |= {
+        str(each): drafter_factory(each.drafter, _with_variant(options.drafting, each), selected=True)
+        for each in contenders
+    }
+    pair = load_pair(options, emit, locations, factories)
+    resolved = {_resolved(each, pair): pair.drafters.get(str(each)) for each in contenders}
+    return Bench(pair, options, resolved)
+
+
+def _with_variant(drafting: Mapping[str, Any], contender: Contender) -> Mapping[str, Any]:
+    option = DRAFTERS[contender.drafter].variant
+    return drafting if option is None or contender.variant is None else {**drafting, option: contender.variant}
+
+
+def _resolved(contender: Contender, pair: LoadedPair) -> Contender:
+    """``contender`` with the value that its variant has for this pair."""
+    factory, option = pair.drafters.get(str(contender)), DRAFTERS[contender.drafter].variant
+    return contender if factory is None or option is None else replace(contender, variant=factory.options[option])
 
 
 def _rounds(run: Speculation, settings: Settings, tokens: int) -> Iterator[Round]:

@@ -9,8 +9,6 @@ import torch
 from torch.nn import Module, ModuleList
 from transformers import AutoModelForCausalLM
 
-from specviz.core.errors import SpecvizError
-
 
 @dataclass(frozen=True, slots=True)
 class LayerList:
@@ -39,14 +37,6 @@ class LayerList:
             setattr(self.owner, self.name, modules)
 
 
-@dataclass(frozen=True, slots=True)
-class ExitPlan:
-    """An exit after layer ``n``. ``costs``: c for n = 1, 2, ... up to all layers, by parameter counts."""
-
-    n: int
-    costs: tuple[float, ...]
-
-
 def find_layers(model: Module, config: Any) -> LayerList | None:
     """The layers of a decoder; None unless they are a single list of the length that ``config`` gives."""
     count = getattr(config.get_text_config(decoder=True), "num_hidden_layers", None)
@@ -61,48 +51,14 @@ def find_layers(model: Module, config: Any) -> LayerList | None:
     return LayerList(model.get_submodule(owner), name)
 
 
-def plan_exit(config: Any, requested: int | None, *, name: str, trusted: bool) -> ExitPlan:
-    """The exit that ``--drafter layers`` uses in the model ``name``, from its ``config`` alone.
-
-    Raises SpecvizError where there is none.
-    """
-    try:
-        with torch.device("meta"):
-            model: Module = AutoModelForCausalLM.from_config(config, trust_remote_code=trusted)
-    except Exception as error:  # whatever a config may raise
-        raise SpecvizError(
-            f"--drafter layers cannot be used with --target {name}: its layers cannot be determined from its "
-            f"configuration ({type(error).__name__}). Choose another drafter."
-        ) from error
-    layers = find_layers(model, config)
-    if layers is None:
-        raise SpecvizError(no_list_message(name, config.model_type))
-    n = exit_layer(requested, len(layers))
-    if n is None:
-        raise SpecvizError(no_exit_message(name, len(layers)))
-    return ExitPlan(n, _costs(model, layers))
+def without_weights(config: Any, *, trusted: bool) -> Module:
+    """The model of ``config``, its parameters on the meta device."""
+    with torch.device("meta"):
+        model: Module = AutoModelForCausalLM.from_config(config, trust_remote_code=trusted)
+    return model
 
 
-def exit_layer(requested: int | None, layers: int) -> int | None:
-    """The layer to exit after in a model of ``layers`` layers, the middle one by default; None if there is none."""
-    n = layers // 2 if requested is None else requested
-    return n if 0 < n < layers else None
-
-
-def no_list_message(name: str, kind: str) -> str:
-    return (
-        f"--drafter layers cannot be used with --target {name} ({kind}): its layers are not a single list. "
-        "Choose another drafter, or a target of another family."
-    )
-
-
-def no_exit_message(name: str, layers: int) -> str:
-    if layers < 2:
-        return f"--drafter layers cannot be used with --target {name}: it has one layer. Choose another drafter."
-    return f"--exit-layer must be from 1 to {layers - 1} with --target {name}, which has {layers} layers."
-
-
-def _costs(model: Module, layers: LayerList) -> tuple[float, ...]:
+def exit_costs(model: Module, layers: LayerList) -> tuple[float, ...]:
     """A step of all layers over a step of the first 1, 2, ... of them, output layer included, by parameter counts.
 
     Embeddings that are looked up, not multiplied, do not count.

@@ -45,9 +45,11 @@ def measure_baseline(
     """Run every duel of the plan into ``fought``; the first once before, so that no first use of anything is timed."""
     from specviz.decoder.measuring.assisted import fight
 
+    runs = source.source
+
     def fought_out(duel: Duel) -> Fought:
         seed = (options.seed + duel.repeat) % (MAX_SEED + 1)
-        return fight(source, duel, options.prompts[duel.prompt][1], seed, options.settings)
+        return fight(runs, duel, options.prompts[duel.prompt][1], seed, options.settings)
 
     fought_out(plan[0])
     for duel in plan:

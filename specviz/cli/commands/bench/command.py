@@ -238,11 +238,9 @@ def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
 
     places = locator(options.pair, tell).locate_pair()
     tell(Progress("import"))
-    from specviz.decoder.measuring.runner import Bench
+    from specviz.decoder.measuring.runner import open_bench
 
-    source = Bench(options, places, contenders)
-    source.open(tell)
-    return source
+    return open_bench(options, tell, places, contenders)
 
 
 def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]", *, laid_bare: bool) -> None:
