@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 
 from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
-from specviz.decoder import source as live
+from specviz.decoder.loading import pair as loading
 from specviz.decoder.models import causal_model, rollback
 from specviz.decoder.models.cache_support import RECOMPUTE, rollback_method, unsupported_reason
 from specviz.decoder.pairing.compatibility import raise_refusals, read_pair
@@ -46,7 +46,7 @@ def prompts_are_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(_target: Any, text: str, *_: Any, **__: Any) -> EncodedPrompt:
         return EncodedPrompt(text, tuple(int(i) for i in text.split() if i.isdigit()))
 
-    monkeypatch.setattr(live, "read_prompt", read)
+    monkeypatch.setattr(loading, "read_prompt", read)
 
 
 def prompt_of(length: int) -> list[int]:
