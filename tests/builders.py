@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -28,6 +28,7 @@ from specviz.core.events import (
 )
 
 Text = str | bytes
+T = TypeVar("T")
 
 VERDICTS: Mapping[str, Verdict] = {
     **dict.fromkeys("✓a", "accepted"),
@@ -42,6 +43,12 @@ WORDS = (  # noqa: SIM905
     "| to| water| look| for| her| brother|.| The| was| cold| stones| were| white| back|\n| said| wind| only| laugh"
     "|ed| sat| under| willow| wait| after| while| big| came| out| of| reeds| his| name| is| Mr|s|ing|ly| not| but"
 ).split("|")
+
+
+def known(value: T | None) -> T:
+    """A measurement that the test's rounds have."""
+    assert value is not None
+    return value
 
 
 def data_of(text: Text) -> bytes:
@@ -166,7 +173,7 @@ def make_round(
     if cut is None:
         cut = any(d.verdict == "ignored" for d in drafted)
     if emitted is None:
-        kept = [make_emitted(d.bytes, "accepted", p=d.p, q=d.q, token_id=d.id) for d in accepted]
+        kept = [make_emitted(known(d.bytes), "accepted", p=known(d.p), q=d.q, token_id=d.id) for d in accepted]
         origin: Origin = "resampled" if rejected else "bonus" if drafted else "plain"
         final = make_emitted(last, origin, q=0.02 if rejected else None, residual=0.41 if rejected else None)
         emitted = kept if cut else [*kept, final]

@@ -70,7 +70,7 @@ class LowOverlap:
         return [
             Match(f"overlap {apart(drafted.overlap, self._limit)} < {short(self._limit)}", row)
             for row, drafted in enumerate(round.tested_tokens)
-            if drafted.overlap < self._limit
+            if drafted.overlap is not None and drafted.overlap < self._limit
         ]
 
 
@@ -82,9 +82,9 @@ class LowRatio:
 
     def check(self, round: Round, /) -> Sequence[Match]:
         return [
-            Match(f"p/q {apart(drafted.p / drafted.q, self._limit)} < {short(self._limit)}", row)
+            Match(f"p/q {apart(ratio, self._limit)} < {short(self._limit)}", row)
             for row, drafted in enumerate(round.tested_tokens)
-            if drafted.q > 0 and drafted.p / drafted.q < self._limit
+            if (ratio := drafted.ratio) is not None and ratio < self._limit
         ]
 
 

@@ -95,7 +95,9 @@ class TextSeen:
         matches = [Match(self._name, row) for row in rows]
         return matches + [Match(f"{self._name} across tokens, complete", row) for row in across]
 
-    def _in_token(self, data: bytes) -> bool:
+    def _in_token(self, data: bytes | None) -> bool:
+        if data is None:
+            return False
         known = self._known.get(data)
         if known is None:
             known = self._known[data] = any(self._matches(data.decode("utf-8", "replace"), 0))
@@ -105,14 +107,14 @@ class TextSeen:
         """The rows of the emitted tokens that complete a match."""
         # One character more than the window lets ^ and \b see that the text did not begin there.
         before, state = self._before, self._decoder.getstate()
-        text = before + self._decoder.decode(b"".join(token.bytes for token in round.emitted))
+        text = before + self._decoder.decode(b"".join(token.bytes or b"" for token in round.emitted))
         self._before = text[-WINDOW - 1 :]
         found = self._matches(text, int(len(before) > WINDOW))
         completed = {end - len(before) for end in found if end > len(before)}
         if not completed:
             return []
         self._decoder.setstate(state)
-        ends = list(accumulate(len(self._decoder.decode(token.bytes)) for token in round.emitted))
+        ends = list(accumulate(len(self._decoder.decode(token.bytes or b"")) for token in round.emitted))
         indices = {bisect_left(ends, end) for end in completed}
         return sorted(i if i < round.n_accepted else round.k for i in indices)
 

@@ -5,7 +5,7 @@ entropies nats, times milliseconds, positions 0-based from the start of the prom
 ``None`` stands for undefined, never NaN.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -57,30 +57,35 @@ class Raw:
     q_top: Top
 
 
-@dataclass(frozen=True, slots=True)
+Bytes = bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
     """A drafted token with everything its test was decided by; see design: DRAFTED.
 
-    Ranks and entropies are None and top lists empty where the run was told not to look.
+    Only the verdict is always known. What was not measured is None: id and bytes where a source reports counts alone,
+    p, q and the uniform numbers where it reports tokens alone, ranks and entropies (and top lists, which are then
+    empty) where a run does not record them.
     """
 
-    id: int
-    bytes: bytes
-    q: float
-    p: float
-    draft_u: float
-    u: float
-    accept_prob: float | None
-    overlap: float
-    match: float
-    entropy_p: float | None
-    entropy_q: float | None
-    rank_p: int | None
-    rank_q: int | None
+    id: int | None = None
+    bytes: Bytes | None = None
+    q: float | None = None
+    p: float | None = None
+    draft_u: float | None = None
+    u: float | None = None
+    accept_prob: float | None = None
+    overlap: float | None = None
+    match: float | None = None
+    entropy_p: float | None = None
+    entropy_q: float | None = None
+    rank_p: int | None = None
+    rank_q: int | None = None
     verdict: Verdict
-    p_top: Top
-    q_top: Top
-    residual_top: Top
+    p_top: Top = ()
+    q_top: Top = ()
+    residual_top: Top = ()
     raw: Raw | None = None
     target_sample: int | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
@@ -88,21 +93,31 @@ class Drafted:
     """In a draft that is a tree, the row of the token this one follows; None: it follows the text, or the row before
     it in a chain."""
 
+    @property
+    def ratio(self) -> float | None:
+        """p / q; None where q is 0 or either is unknown."""
+        return None if self.p is None or not self.q else self.p / self.q
 
-@dataclass(frozen=True, slots=True)
+    @property
+    def test(self) -> tuple[float, float] | None:
+        """(u, accept_prob) of a test that accepts if and only if u < accept_prob; None where either is unknown."""
+        return None if self.u is None or self.accept_prob is None else (self.u, self.accept_prob)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Emitted:
-    """A token the round added to the text. ``q`` and ``residual`` are None where undefined; ``rank_p``, ``entropy_p``
-    and ``p_top`` as in Drafted."""
+    """A token the round added to the text. Only the origin is always known. ``q`` and ``residual`` are None where
+    undefined, and everything else, as in Drafted, where it was not measured."""
 
-    id: int
-    bytes: bytes
+    id: int | None = None
+    bytes: Bytes | None = None
     origin: Origin
-    p: float
-    q: float | None
-    residual: float | None
-    rank_p: int | None
-    entropy_p: float | None
-    p_top: Top
+    p: float | None = None
+    q: float | None = None
+    residual: float | None = None
+    rank_p: int | None = None
+    entropy_p: float | None = None
+    p_top: Top = ()
     raw: Raw | None = None
 
 
@@ -122,13 +137,13 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds of one round; waits of the display never enter."""
+    """Milliseconds of one round, without waits for the display; None: not measured."""
 
-    draft_ms: float
-    verify_ms: float
-    decide_ms: float
-    inspect_ms: float
-    total_ms: float
+    draft_ms: float | None = None
+    verify_ms: float | None = None
+    decide_ms: float | None = None
+    inspect_ms: float | None = None
+    total_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +152,7 @@ class Round:
 
     ``k`` is K_r, the number actually drafted (= len(drafted)); the configured K is ``settings.k``.
     ``start`` is the absolute position of the first emitted token. drafted = accepted + rejected + untested + ignored.
+    Rounds known by their counts alone come from ``counted_round``: their tokens have a verdict or an origin only.
     A draft is a chain unless it has a ``path``: the rows of the accepted tokens of a tree, from the root.
     """
 
@@ -148,11 +164,11 @@ class Round:
     emitted: tuple[Emitted, ...]
     n_accepted: int
     tested: int
-    last_u: float
-    plain_reason: PlainReason | None
-    redraws: int
-    timing: Timing
-    stop: StopReason | None
+    last_u: float | None = None
+    plain_reason: PlainReason | None = None
+    redraws: int = 0
+    timing: Timing = Timing()
+    stop: StopReason | None = None
     path: tuple[int, ...] | None = None
 
     @property
@@ -231,6 +247,47 @@ class Round:
 
     def count(self, verdict: Verdict) -> int:
         return sum(d.verdict == verdict for d in self.drafted)
+
+
+def token_ids(tokens: Sequence[Drafted | Emitted]) -> list[int]:
+    """The ids of tokens. Raises ValueError where one is not known."""
+    ids = [token.id for token in tokens if token.id is not None]
+    if len(ids) != len(tokens):
+        raise ValueError("not every token of these rounds is known")
+    return ids
+
+
+def counted_round(
+    index: int, start: int, k: int, accepted: int, *, settings: Settings, emitted: int | None = None, **known: Any
+) -> Round:
+    """The round of a source that reports counts alone: ``k`` tokens drafted as a chain, the first ``accepted`` of them
+    accepted, ``emitted`` tokens added to the text (None: accepted + 1). Fewer than that: the text ended in the draft.
+
+    ``known``: further fields of the round. Raises ValueError for counts that no round has.
+    """
+    emitted = accepted + 1 if emitted is None else emitted
+    if not 0 <= accepted <= k or not max(1, accepted) <= emitted <= accepted + 1:
+        raise ValueError(f"no round drafts {k} tokens, accepts {accepted} and emits {emitted}")
+    cut = emitted == accepted
+    rejected = not cut and accepted < k
+    verdicts: list[Verdict] = ["ignored" if cut else "untested"] * k
+    verdicts[:accepted] = ["accepted"] * accepted
+    if rejected:
+        verdicts[accepted] = "rejected"
+    origins: list[Origin] = ["accepted"] * accepted
+    if not cut:
+        origins.append("resampled" if rejected else "bonus" if k else "plain")
+    return Round(
+        index=index,
+        start=start,
+        k=k,
+        settings=settings,
+        drafted=tuple(Drafted(verdict=verdict) for verdict in verdicts),
+        emitted=tuple(Emitted(origin=origin) for origin in origins),
+        n_accepted=accepted,
+        tested=accepted + rejected,
+        **known,
+    )
 
 
 @dataclass(frozen=True, slots=True)

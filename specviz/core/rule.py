@@ -14,7 +14,7 @@ def _accept_prob(drafted: Drafted) -> float | None:
     return drafted.accept_prob
 
 
-def _overlap(drafted: Drafted) -> float:
+def _overlap(drafted: Drafted) -> float | None:
     return drafted.overlap
 
 
@@ -32,7 +32,8 @@ class Rule:
     ``test``: "ratio" accepts if u < min(1, p/q); "sample" if the token that the target draws by u is the drafted one.
     ``lossless``: the output follows p. ``has_residual``: a rejected token is replaced by a draw from max(0, p - q).
 
-    ``overlap_name`` and ``overlap_formula`` describe ``overlap_of``, the agreement of p and q at a position.
+    ``overlap_name`` and ``overlap_formula`` describe ``overlap_of``, the agreement of p and q at a position; None:
+    not measured.
     ``overlap_is_accept_prob``: that number is the exact probability that the position accepts, whatever is drafted.
     ``token_accept_prob``: the probability that the drafted token itself is accepted; None where undefined.
     ``accepted_mass``: p(x), q(x) -> the probability that a position emits x because x was drafted and accepted;
@@ -49,7 +50,7 @@ class Rule:
     has_residual: bool = False
     overlap_name: str = "overlap"
     overlap_formula: str = "Σ min(p, q)"
-    overlap_of: Callable[[Drafted], float] = _overlap
+    overlap_of: Callable[[Drafted], float | None] = _overlap
     overlap_is_accept_prob: bool = False
     token_accept_prob: Callable[[Drafted], float | None] = _accept_prob
     accepted_mass: Callable[[float, float], float] = _no_mass
@@ -57,8 +58,10 @@ class Rule:
     replaced_words: tuple[str, ...] = ()
 
     def position_accept_prob(self, drafted: Drafted) -> float | None:
-        """The exact probability that the position accepts, within [0, 1] despite rounding; None if it has none."""
-        return min(1.0, max(0.0, self.overlap_of(drafted))) if self.overlap_is_accept_prob else None
+        """The exact probability that the position accepts, kept in [0, 1]; None if it has none or it was
+        not measured."""
+        overlap = self.overlap_of(drafted) if self.overlap_is_accept_prob else None
+        return None if overlap is None else min(1.0, max(0.0, overlap))
 
 
 EXACT = Rule(

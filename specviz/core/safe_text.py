@@ -45,12 +45,15 @@ def width(text: str) -> int:
 
 
 @lru_cache(maxsize=8192)
-def visible(data: bytes, *, ascii: bool = False) -> str:
-    """A token's bytes as safe cells for chips and tables: one line, never empty, never a bare blank.
+def visible(data: bytes | None, *, ascii: bool = False) -> str:
+    """A token's bytes as safe cells for chips and tables: one line, never empty, never a bare blank; a dash for bytes
+    that are not known.
 
     Leading, trailing and repeated spaces become ``␣`` (ASCII ``_``), a line break ``⏎``, a tab ``⇥``, other
     controls their pictures; bytes that are not complete UTF-8 become hex chips such as ``⟨E6⟩``.
     """
+    if data is None:
+        return "-" if ascii else "–"
     if not data:
         return EMPTY_ASCII if ascii else EMPTY
     text = _Cleaner(ascii_only=ascii).clean(data.decode("utf-8", "surrogateescape"))
@@ -100,9 +103,9 @@ class TextDecoder:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._cleaner = _Cleaner(ascii_only=ascii, keep=keep, plain_spaces=True)
 
-    def feed(self, data: bytes) -> str:
-        """The safe characters that became complete with this token: possibly none."""
-        return self._cleaner.clean(self._decoder.decode(data), final=False)
+    def feed(self, data: bytes | None) -> str:
+        """The safe characters that became complete with this token: possibly none. Unknown bytes add nothing."""
+        return self._cleaner.clean(self._decoder.decode(data or b""), final=False)
 
     @property
     def pending(self) -> bytes:
@@ -121,7 +124,7 @@ def emitted_text(emitted: Sequence[Emitted | Token], end: End | None, stop: str 
     """The text a run produced: it ends before the stop string that ended it and leaves the end-of-text token out."""
     reason = end.reason if end else None
     tokens = emitted[:-1] if reason == "end_of_text" else emitted
-    data = b"".join(token.bytes for token in tokens)
+    data = b"".join(token.bytes or b"" for token in tokens)
     if reason == "stop_string":
         stops = [s.encode("utf-8", "replace") for s in ([stop] if isinstance(stop, str) else stop) if s]
         data = data[: min((at for s in stops if (at := data.find(s)) >= 0), default=len(data))]

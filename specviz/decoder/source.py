@@ -101,7 +101,7 @@ class LiveSource:
     def _end_detail(self, last: Round, emitted: bytes) -> str | None:
         if last.stop == "end_of_text":
             token = last.emitted[-1]
-            return f"id {token.id} {token.bytes.decode('utf-8', 'replace')}"
+            return f"id {token.id} {(token.bytes or b'').decode('utf-8', 'replace')}"
         if last.stop == "stop_string":
             ends = {emitted.find(stop.encode()) + len(stop.encode()): stop for stop in self.options.stop}
             return repr(min((end, stop) for end, stop in ends.items() if end >= len(stop.encode()))[1])

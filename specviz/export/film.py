@@ -114,17 +114,17 @@ def _drafted(round: Round, row: int, drafting: bool) -> Line:
     return [number, (f"{mark} ", _plain(d.verdict)), (name.rstrip(), d.verdict), (blank + numbers, "text")]
 
 
-def _last(p: float) -> Line:
+def _last(p: float | None) -> Line:
     return [(f"      –  {prob(p):>5}", "text")]
 
 
 def _test(round: Round, d: Drafted) -> str:
     if d.verdict in ("untested", "ignored"):
         return d.verdict
-    if greedy(round) or d.accept_prob is None:
+    if greedy(round) or d.test is None:
         return d.verdict
-    u, chance = told_apart(d.u, d.accept_prob)
-    return f"u {u} {'<' if d.u < d.accept_prob else '≥'} {chance}"
+    u, chance = told_apart(*d.test)
+    return f"u {u} {'<' if d.test[0] < d.test[1] else '≥'} {chance}"
 
 
 def _plain(kind: str) -> str:
@@ -132,7 +132,7 @@ def _plain(kind: str) -> str:
     return "text" if kind == "rejected" else kind
 
 
-def _name(data: bytes) -> str:
+def _name(data: bytes | None) -> str:
     text = clip(visible(data), _TOKEN)
     return text + " " * (_TOKEN - width(text))
 

@@ -32,6 +32,8 @@ def pieces(trace: Trace) -> list[Piece]:
     decoder = TextDecoder()
 
     def text(token: Token | Emitted) -> str:
+        if token.bytes is None:
+            return visible(None)
         return decoder.feed(token.bytes) or ("" if token.bytes or token.id not in special else f"[{token.id}]")
 
     prompt = trace.header.prompt

@@ -31,7 +31,7 @@ class Names:
             self.texts.append(text)
         return self._known[text]
 
-    def token(self, data: bytes) -> int:
+    def token(self, data: bytes | None) -> int:
         return self.number(clip(visible(data), _TOKEN_CELLS))
 
 
@@ -63,7 +63,7 @@ def inspection(round: Round, row: int, names: Names) -> dict[str, Any]:
     return {
         "name": names.token(token.bytes),
         "id": token.id,
-        "bytes": token.bytes[:_MOST_BYTES].hex(" ").upper() + (" …" if len(token.bytes) > _MOST_BYTES else ""),
+        "bytes": _hex(token.bytes),
         "kind": subject.kind,
         "mark": UNICODE.mark(subject.kind),
         "facts": _facts(facts, names),
@@ -74,6 +74,12 @@ def inspection(round: Round, row: int, names: Names) -> dict[str, Any]:
         "lists": [_list(shown, names) for shown in (*subject.lists, *subject.raw_lists)],
         "details": [names.number(clip(text, 4 * _TOKEN_CELLS)) for text in subject.details],
     }
+
+
+def _hex(data: bytes | None) -> str:
+    if data is None:
+        return visible(None)
+    return data[:_MOST_BYTES].hex(" ").upper() + (" …" if len(data) > _MOST_BYTES else "")
 
 
 def _facts(facts: Sequence[Fact], names: Names) -> list[list[Any]]:

@@ -36,11 +36,15 @@ class Share:
 
 
 def shares(drafted: Drafted, rule: Rule = EXACT) -> tuple[Share, ...]:
-    """Rows of the ids of a tested position whose p and q are both known, most of p first, then all others."""
+    """Rows of the ids of a tested position whose p and q are both known, most of p first, then all others; none where
+    the position was not measured."""
+    overlap, pairs = rule.overlap_of(drafted), _known(drafted)
+    if overlap is None or not pairs:
+        return ()
     names = {c.id: c.bytes for top in (drafted.p_top, drafted.q_top) for c in top} | {drafted.id: drafted.bytes}
-    rows = [Share(id, names[id], p, q, rule.accepted_mass(p, q)) for id, (p, q) in _known(drafted).items()]
+    rows = [Share(id, names[id], p, q, rule.accepted_mass(p, q)) for id, (p, q) in pairs.items()]
     rows.sort(key=lambda row: (-row.p, -row.q, row.id))
-    return (*rows, _others(rows, rule.overlap_of(drafted)))
+    return (*rows, _others(rows, overlap))
 
 
 def toy_shares() -> tuple[Share, ...]:
@@ -66,7 +70,9 @@ def total(rows: Sequence[Share]) -> Share:
 
 
 def _known(drafted: Drafted) -> dict[int, tuple[float, float]]:
-    """(p, q) of the ids of which both can be told."""
+    """(p, q) of the ids of which both can be told; none where those of the drafted token were not measured."""
+    if drafted.id is None or drafted.p is None or drafted.q is None or drafted.overlap is None:
+        return {}
     p_of, q_of, left = (_probs(top) for top in (drafted.p_top, drafted.q_top, drafted.residual_top))
     rejected = 1.0 - drafted.overlap
     pairs = {drafted.id: (drafted.p, drafted.q)}

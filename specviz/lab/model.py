@@ -49,12 +49,12 @@ class Place:
 
 
 class TestedPlaces(Sequence[Place]):
-    """The tested positions among ``drafts``; of ``rounds``, all of the run, only that of a place asked for is read."""
+    """The tested and measured positions among ``drafts``; ``rounds`` are all of the run, read as they are needed."""
 
     def __init__(self, rounds: Sequence[Round], drafts: DraftRange) -> None:
         self._rounds = rounds
         rows = drafts.rows
-        self._rows = rows[rows["verdict"] <= REJECTED]
+        self._rows = rows[(rows["verdict"] <= REJECTED) & ~np.isnan(rows["p"] + rows["q"] + rows["chance"])]
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -80,9 +80,9 @@ def explain(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str:
     rule = rule_of(round.settings.rule)
     if rule.test == "sample":
         return _equality(round, drafted, name, glyphs)
-    if drafted.accept_prob is None or rule.test != "ratio":
+    if drafted.test is None or rule.test != "ratio":
         return _with_correction(round, drafted, f"{name} {drafted.verdict} by the rule {rule.name}", glyphs)
-    return _exact(round, drafted, name, glyphs)
+    return _exact(round, drafted, *drafted.test, name, glyphs)
 
 
 def counterfactual(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str | None:
@@ -99,9 +99,11 @@ def counterfactual(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str | No
 
 def _would(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[bool | None, str]:
     """Whether the rule would have accepted, and why."""
-    rule, chance = rule_of(round.settings.rule), drafted.accept_prob
+    rule, test = rule_of(round.settings.rule), drafted.test
     if greedy(round):
-        accepted = drafted.p > 0 if chance is None else drafted.u < chance
+        if test is None and drafted.p is None:
+            return None, ""
+        accepted = test[0] < test[1] if test else bool(drafted.p)
         choice = "it is the target's first choice" if accepted else _first_choice(drafted, glyphs)
         return accepted, f": greedy, and {choice}"
     if rule.test == "sample":
@@ -110,24 +112,23 @@ def _would(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[bool | None,
         same = drafted.target_sample == drafted.id
         drew = "the same token" if same else drawn(round, drafted, glyphs)
         return same, f": the target's own draw at u {short(drafted.u)} was {drew}"
-    if chance is None:
+    if test is None:
         return None, ""
-    accepted = drafted.u < chance
+    accepted = test[0] < test[1]
     if rule.test != "ratio":
         return accepted, f" by the rule {rule.name}"
-    u, limit = told_apart(drafted.u, chance)
+    u, limit = told_apart(*test)
     return accepted, f": u {u} {'<' if accepted else glyphs.at_least} {limit}"
 
 
-def _exact(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
-    assert drafted.accept_prob is not None
-    u, chance = told_apart(drafted.u, drafted.accept_prob)
+def _exact(round: Round, drafted: Drafted, at: float, limit: float, name: str, glyphs: Glyphs) -> str:
+    u, chance = told_apart(at, limit)
     test = f"min(1, {precise(drafted.p)}/{precise(drafted.q)}) = {chance}"
     if drafted.verdict == "rejected":
         return _with_correction(round, drafted, f"{name} rejected: u {u} {glyphs.at_least} {test}", glyphs)
     why = (
         f"p {glyphs.at_least} q here: accepted whatever u is"
-        if drafted.accept_prob >= 1
+        if limit >= 1
         else f"p < q here: it had {chance} of a chance, and u fell below it"
     )
     return f"{name} accepted: u {u} < {test}\n{why}"
@@ -162,6 +163,8 @@ def _with_correction(round: Round, drafted: Drafted, first: str, glyphs: Glyphs)
 
 def _resampled(rejected: Drafted, last: Emitted, glyphs: Glyphs) -> str:
     name = f"{glyphs.mark('resampled')} {_name(last.bytes, glyphs)}"
+    if last.p is None:
+        return f"{name} drawn in its place"
     if last.residual is None or rejected.detail.get("residual_is_p"):
         return f"{name} drawn from p itself, with probability {_chance(last.p)}: p nowhere exceeds q"
     return f"{name} drawn from max(0, p {glyphs.minus} q) with probability {_chance(last.residual)}"
@@ -172,22 +175,23 @@ def _last(round: Round, glyphs: Glyphs) -> str:
     if last is None:
         return f"no further token: the text ended inside the draft ({_stop(round)})"
     name = f"{glyphs.mark(last.origin)} {_name(last.bytes, glyphs)}"
-    chance = f"with probability {_chance(last.p)}"
+    chance = "" if last.p is None else f" with probability {_chance(last.p)}"
     if greedy(round):
         return "\n".join(filter(None, (f"{name} {_why_last(round, last)}: greedy, the first choice", _raw(last.raw))))
     rejected = round.first_rejected
     if last.origin == "resampled" and rejected is not None:
         if rule_of(round.settings.rule).test == "sample":
-            own = f"the target's own draw at u {short(round.last_u)}, {chance}"
+            own = f"the target's own draw at u {short(round.last_u)},{chance}" if chance else "the target's own draw"
             return f"{name} in place of {_name(rejected.bytes, glyphs)}\n{own}"
-        took = f"in place of {_name(rejected.bytes, glyphs)}; p alone gave it {_chance(last.p)}"
+        took = f"in place of {_name(rejected.bytes, glyphs)}"
+        took += "" if last.p is None else f"; p alone gave it {_chance(last.p)}"
         return f"{_resampled(rejected, last, glyphs)}\n{took}"
-    return f"{name} {_why_last(round, last)}\ndrawn from p {chance}"
+    return f"{name} {_why_last(round, last)}\ndrawn from p{chance}"
 
 
-def _chance(value: float) -> str:
+def _chance(value: float | None) -> str:
     """Two digits, and for what is rarer than one in ten as many as show how rare."""
-    return precise(value) if 0 < value < 0.1 else short(value)
+    return precise(value) if value is not None and 0 < value < 0.1 else short(value)
 
 
 def _why_last(round: Round, last: Emitted) -> str:
@@ -213,7 +217,7 @@ def drawn(round: Round, drafted: Drafted, glyphs: Glyphs = UNICODE) -> str:
     return f"token {drafted.target_sample}" if known is None else _name(known, glyphs)
 
 
-def _name(data: bytes, glyphs: Glyphs) -> str:
+def _name(data: bytes | None, glyphs: Glyphs) -> str:
     return clip(visible(data, ascii=glyphs.ascii), _TOKEN_CELLS, ascii=glyphs.ascii)
 
 
@@ -240,7 +244,8 @@ def title(round: Round, glyphs: Glyphs = UNICODE) -> str:
 def timing(round: Round, glyphs: Glyphs = UNICODE) -> str:
     """``draft 4 × 0.95 ms · verify 7.1 ms · decide 0.4 ms``."""
     times = round.timing
-    draft = f"draft {round.k} {glyphs.times} {milliseconds(times.draft_ms / round.k)}" if round.k else "no draft"
+    step = times.draft_ms / round.k if round.k and times.draft_ms is not None else None
+    draft = f"draft {round.k} {glyphs.times} {milliseconds(step)}" if round.k else "no draft"
     parts = draft, f"verify {milliseconds(times.verify_ms)}", f"decide {milliseconds(times.decide_ms)}"
     return f" {glyphs.dot} ".join(parts)
 

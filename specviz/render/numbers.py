@@ -34,9 +34,9 @@ def power_of_ten(value: float, digits: int) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
-def precise(value: float) -> str:
+def precise(value: float | None) -> str:
     """A probability for a sentence that computes with it, two figures or more: ``.412``, ``.00042``, ``4.2e-7``."""
-    if value <= 0 or value >= 1:
+    if value is None or value <= 0 or value >= 1:
         return short(value)
     if value < 1e-4:
         return power_of_ten(value, 1)
@@ -44,9 +44,9 @@ def precise(value: float) -> str:
     return text[1:] if text.startswith("0.") else prob(value)
 
 
-def ratio(p: float, q: float, none: str = NONE) -> str:
+def ratio(p: float | None, q: float | None, none: str = NONE) -> str:
     """p/q in at most four cells: ``1.29``, ``12.9``, ``>99``, ``<.01``."""
-    if q <= 0:
+    if p is None or q is None or q <= 0:
         return none
     value = p / q
     if value < 1:
@@ -56,8 +56,10 @@ def ratio(p: float, q: float, none: str = NONE) -> str:
     return f"{value:.1f}" if value < 99.95 else ">99"
 
 
-def short(value: float, digits: int = 2) -> str:
+def short(value: float | None, digits: int = 2) -> str:
     """A probability where it stands in a sentence or a test: ``0`` and ``1`` without decimals."""
+    if value is None:
+        return NONE
     return "0" if value <= 0 else "1" if value >= 1 else prob(value, digits)
 
 
@@ -93,8 +95,10 @@ def times(value: float | None, none: str = NONE) -> str:
     return text if text != "1.00x" or value == 1 else f"{'<' if value < 1 else '>'}{text}"
 
 
-def milliseconds(value: float) -> str:
+def milliseconds(value: float | None) -> str:
     """A time in two or three figures: ``0.95 ms``, ``7.1 ms``, ``132 ms``."""
+    if value is None:
+        return f"{NONE} ms"
     digits = 2 if value < 0.995 else 1 if value < 99.95 else 0
     if 0 < value < 0.005:
         return "<0.01 ms"

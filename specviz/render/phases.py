@@ -150,6 +150,8 @@ def _drafted(round: Round, row: int, glyphs: Glyphs) -> str:
     if round.settings.draft_temperature <= GREEDY_AT_OR_BELOW:
         raw = "" if drafted.raw is None else f", raw q {prob(drafted.raw.q, none=glyphs.none)}"
         return f"{name} drafted: greedy, the draft's first choice{raw}\n{unseen}"
+    if drafted.q is None:
+        return f"{name} drafted\n{unseen}"
     if drafted.q >= 1:
         return f"{name} drafted: q gives it all the weight\n{unseen}"
     return (
@@ -158,11 +160,11 @@ def _drafted(round: Round, row: int, glyphs: Glyphs) -> str:
 
 
 def _scored(round: Round) -> str:
-    took = f"in {milliseconds(round.timing.verify_ms)}"
+    took = "" if round.timing.verify_ms is None else f", in {milliseconds(round.timing.verify_ms)}"
     if round.k:
-        return f"one forward of the target over {round.k + 1} tokens gave p for each, {took}\n{_condition(round)}"
+        return f"one forward of the target over {round.k + 1} tokens gave p for each{took}\n{_condition(round)}"
     why = f": {PLAIN[round.plain_reason]}" if round.plain_reason else ""
-    return f"one forward of the target over one token gave p for the next, {took}\nnothing was drafted{why}"
+    return f"one forward of the target over one token gave p for the next{took}\nnothing was drafted{why}"
 
 
 def _condition(round: Round) -> str:

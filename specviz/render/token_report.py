@@ -134,7 +134,9 @@ def _looked(token: Drafted | Emitted) -> bool:
 
 
 def _left_out(token: Drafted | Emitted) -> list[Part]:
-    """That nobody looked, where nobody did."""
+    """Which numbers the run does not record, if any."""
+    if token.p is None:
+        return [("p and q of this token were not recorded", "text")]
     return [] if _looked(token) else [("run with --no-inspect: no ranks, entropies, lists", "text")]
 
 
@@ -143,12 +145,13 @@ def _has_residual(round: Round) -> bool:
 
 
 def _test(round: Round, drafted: Drafted) -> AcceptTest | None:
-    if greedy(round) or rule_of(round.settings.rule).test != "ratio" or drafted.accept_prob is None:
+    if greedy(round) or rule_of(round.settings.rule).test != "ratio" or drafted.test is None:
         return None
-    return AcceptTest(drafted.accept_prob, drafted.u, drafted.verdict, drafted.verdict in ("accepted", "rejected"))
+    u, chance = drafted.test
+    return AcceptTest(chance, u, drafted.verdict, drafted.verdict in ("accepted", "rejected"))
 
 
-def _draws(round: Round, drafted: Drafted) -> tuple[tuple[str, bytes | None, int], ...]:
+def _draws(round: Round, drafted: Drafted) -> tuple[Draw, ...]:
     """(who, bytes if known, id) of the two draws that have to be equal under the equality rule."""
     sample = drafted.target_sample
     if greedy(round) or sample is None:
@@ -202,13 +205,15 @@ def _residual(drafted: Drafted, last: Emitted | None) -> TopList:
     return TopList(RESIDUAL, drafted.residual_top, tuple(marked), "is p" if is_p else "")
 
 
-def _in_residual(drafted: Drafted, token_id: int) -> float | None:
+def _in_residual(drafted: Drafted, token_id: int | None) -> float | None:
     """max(0, p(x) - q(x)) / sum max(0, p - q) of the drafted token, the sum being 1 - overlap."""
     listed = next((c.prob for c in drafted.residual_top if c.id == token_id), None)
     if listed is not None:
         return listed
     if drafted.detail.get("residual_is_p"):
         return drafted.p
+    if drafted.p is None or drafted.q is None or drafted.overlap is None:
+        return None
     if drafted.p <= drafted.q or 0 < len(drafted.residual_top) < _TEN:
         return 0.0
     left = 1 - drafted.overlap
@@ -227,7 +232,7 @@ def _groups(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[tuple[Fact,
 
 def _p_facts(token: Drafted | Emitted, is_greedy: bool, glyphs: Glyphs) -> tuple[Fact, ...]:
     raw = token.raw
-    rank = _rank(token.rank_p, is_greedy) if token.p > 0 or is_greedy else glyphs.none
+    rank = _rank(token.rank_p, is_greedy) if token.p or is_greedy else glyphs.none
     return (
         Fact("p", prob(token.p), _raw(raw, "p")),
         Fact("rank p", rank, _raw_rank(raw, "p", token.id, is_greedy), "rank"),
@@ -240,7 +245,8 @@ def _both_facts(drafted: Drafted, rule: str) -> tuple[Fact, ...]:
     raw = drafted.raw
     apart = "" if raw is None or raw.overlap is None else prob(1 - raw.overlap)
     overlap = Fact("overlap", prob(drafted.overlap), _raw(raw, "overlap"))
-    distance, match = Fact("TV", prob(1 - drafted.overlap), apart), Fact("match", prob(drafted.match))
+    distance = Fact("TV", prob(None if drafted.overlap is None else 1 - drafted.overlap), apart)
+    match = Fact("match", prob(drafted.match))
     return (match, overlap, distance) if rule_of(rule).overlap_name == match.name else (overlap, distance, match)
 
 
@@ -260,7 +266,7 @@ def _rank(rank: int | None, is_greedy: bool) -> str:
     return "" if is_greedy else fixed(rank, 0)
 
 
-def _raw_rank(raw: Raw | None, name: str, token_id: int, is_greedy: bool) -> str:
+def _raw_rank(raw: Raw | None, name: str, token_id: int | None, is_greedy: bool) -> str:
     if raw is None or not is_greedy:
         return ""
     top = raw.p_top if name == "p" else raw.q_top
@@ -269,12 +275,13 @@ def _raw_rank(raw: Raw | None, name: str, token_id: int, is_greedy: bool) -> str
 
 
 def _tests(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
-    chance, u = drafted.accept_prob, drafted.u
+    u = drafted.u
     if rule_of(round.settings.rule).test == "sample":
         return Fact("target's u", prob(u), short="u"), Fact("draft u", prob(drafted.draft_u))
     facts = [Fact("p/q", _ratio(drafted, glyphs))]
-    if chance is None:
+    if drafted.test is None:
         return (*facts, Fact("u", prob(u)), Fact("draft u", prob(drafted.draft_u)))
+    u, chance = drafted.test
     u_text, limit = told_apart(u, chance, least=3, most=5)
     return (
         *facts,
@@ -286,7 +293,7 @@ def _tests(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
 
 
 def _ratio(drafted: Drafted, glyphs: Glyphs) -> str:
-    share = drafted.p / drafted.q if drafted.q > 0 else None
+    share = drafted.ratio
     if share is None or share >= _TEN:
         return ratio(drafted.p, drafted.q, glyphs.none)
     return prob(share) if share < 1 else fixed(share, 3)

@@ -25,7 +25,7 @@ _LEAST, _MOST = 15, 44
 class Marked:
     """A token to be found in a list, whatever its rank there. ``prob``, ``rank``: None where not known."""
 
-    id: int
+    id: int | None
     kind: str
     prob: float | None
     rank: int | None = None
@@ -56,7 +56,7 @@ class TopList:
     def beyond(self, rows: int) -> list[Marked]:
         """The marked tokens that are not among the first ``rows``."""
         first = {c.id for c in self.top[:rows]}
-        seen: dict[int, Marked] = {}
+        seen: dict[int | None, Marked] = {}
         for mark in self.marked:
             if mark.id not in first and mark.prob is not None:
                 seen.setdefault(mark.id, mark)

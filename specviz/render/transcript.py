@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from specviz.core.events import Emitted, Origin, Prompt, Round, Token
-from specviz.core.safe_text import TextDecoder
+from specviz.core.safe_text import TextDecoder, visible
 from specviz.render.transcript_pages import PAGE, Page
 from specviz.trace.round_store import Rounds
 
@@ -107,6 +107,8 @@ class Telling:
         return index, at if told.kind(at) == "accepted" else told.k
 
     def _decode(self, token: Token | Emitted) -> str:
+        if token.bytes is None:
+            return visible(None)
         text = self._decoder.feed(token.bytes)
         return text if text or token.bytes else f"[{token.id}]" if token.id in self.special_ids else ""
 

@@ -172,7 +172,7 @@ class Story:
             drafted, known = round.drafted[row], stage(round, reveal, row)
             if known == "hidden":
                 return
-            if row == accepted and b"\x80" <= drafted.bytes[:1] < b"\xc0":
+            if row == accepted and b"\x80" <= (drafted.bytes or b"")[:1] < b"\xc0":
                 decoder.feed(self._text_before(round.emitted[:accepted]))
             text = decoder.feed(drafted.bytes)
             if _LOST in text:
@@ -185,7 +185,7 @@ class Story:
 
     def _text_before(self, accepted: Sequence[Emitted]) -> bytes:
         """The end of the text up to and with ``accepted``, as far as it may hold the beginning of a character."""
-        return self.telling.pending_before(self.shown) + b"".join(token.bytes for token in accepted)
+        return self.telling.pending_before(self.shown) + b"".join(token.bytes or b"" for token in accepted)
 
     def _emitted(self, flow: Flow, index: int, told: Told, at: int, newline: str) -> None:
         kind = told.kind(at)

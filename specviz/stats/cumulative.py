@@ -1,26 +1,29 @@
 """Tallies with their running sums, so that any range of rounds is summed and counted in the same time as any other."""
 
+import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specviz.maths.estimators import block_bounds
-from specviz.stats.round_counts import TALLY_DTYPE, Tallies, Tally
+from specviz.stats.round_counts import TALLY_DTYPE, TIMES, Tallies, Tally
 
 _DERIVED = (
     "plain",
     "uncut_emitted",
     "spent_ms",
+    "uncut_untimed",
     "behind_rejection",
     "behind_rejection_accepted",
     "behind_full",
     "behind_full_accepted",
 )
 """Summed besides the fields of a tally: ``plain`` rounds, those without a draft; ``uncut_emitted`` and ``spent_ms``
-(draft, verify, decide) over uncut rounds. ``behind_rejection`` and ``behind_full``: rounds that tested position 1 after
-a round that ended in a rejection, or in a bonus."""
+(draft, verify, decide) over uncut rounds, ``uncut_untimed`` how many of these lack a time.
+``behind_rejection`` and ``behind_full``: rounds that tested position 1 after a round that ended in a rejection, or in a
+bonus."""
 Length = Literal["k", "accepted", "tested", "kept", "uncut_k", "uncut_accepted"]
 """Lengths of a round that are counted: ``kept`` = K_r - ignored, the last two of uncut rounds alone."""
 _SUMS: dict[str, int] = {name: column for column, name in enumerate((*Tally._fields, *_DERIVED))}
@@ -55,6 +58,9 @@ class TallyTable:
             self._sums = np.concatenate([self._sums, np.zeros((at, len(_SUMS)))])
         self._rows[at] = tally
         uncut = tally.uncut
+        if tally.untimed:
+            unknown: dict[str, Any] = {name: 0.0 for name in TIMES if math.isnan(getattr(tally, name))}
+            tally = tally._replace(**unknown)
         tested, accepted = tally.accepted + tally.rejected > 0, tally.accepted > 0
         np.add(
             self._sums[at],
@@ -63,6 +69,7 @@ class TallyTable:
                 tally.k == 0,
                 tally.emitted if uncut else 0,
                 tally.draft_ms + tally.verify_ms + tally.decide_ms if uncut else 0.0,
+                uncut and tally.untimed,
                 self._rejected and tested,
                 self._rejected and accepted,
                 self._full and tested,

@@ -44,19 +44,19 @@ class DraftedRow(NamedTuple):
     """A drafted token: its round (1-based), its row in it (0-based) and the numbers of its test.
 
     ``ratio`` = p / q, None if q is 0. ``overlap``: match under the equality rule. ``lost``: ``expected_tokens_lost`` by
-    its rejection, None for other verdicts.
+    its rejection, None for other verdicts. What was not measured is None.
     """
 
     round: int
     row: int
-    id: int
-    bytes: bytes
+    id: int | None
+    bytes: bytes | None
     verdict: Verdict
-    p: float
-    q: float
+    p: float | None
+    q: float | None
     ratio: float | None
-    overlap: float
-    u: float
+    overlap: float | None
+    u: float | None
     accept_prob: float | None
     lost: float | None
 
@@ -133,10 +133,11 @@ def adjacent_rejection(drafts: Drafts, at: tuple[int, int], step: int) -> tuple[
 def next_lowest_overlap(drafts: Drafts, at: tuple[int, int]) -> tuple[int, int] | None:
     """(round, row) of the tested position that follows ``at`` in the order of overlap, ties in the order of drafting.
 
-    The lowest of all after the last one and where ``at`` is not a tested position; None if none was tested.
+    The lowest of all after the last one and where ``at`` is not a tested position; None if none was tested with its
+    overlap measured.
     """
     rows = range_of(drafts).rows
-    rows = rows[rows["verdict"] <= REJECTED]
+    rows = rows[(rows["verdict"] <= REJECTED) & ~np.isnan(rows["overlap"])]
     if not len(rows):
         return None
     overlap = rows["overlap"]
@@ -158,16 +159,18 @@ def range_of(drafts: Drafts) -> DraftRange:
 
 def _row(table: DraftTable, round: int, row: int, token: int, verdict: int, *numbers: float) -> DraftedRow:
     p, q, _, rule_overlap, u, accept_prob, lost = numbers
+    id, data = table.tokens[token] if token >= 0 else (None, None)
     return DraftedRow(
         round,
         row,
-        *table.tokens[token],
+        id,
+        data,
         VERDICTS[verdict],
-        p,
-        q,
-        p / q if q else None,
-        rule_overlap,
-        u,
+        _defined(p),
+        _defined(q),
+        _defined(p / q) if q else None,
+        _defined(rule_overlap),
+        _defined(u),
         _defined(accept_prob),
         _defined(lost),
     )

@@ -22,8 +22,9 @@ DRAFT_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""``round`` is 1-based, ``row`` 0-based; ``token`` is an index into ``DraftTable.tokens``, ``verdict`` one into
-VERDICTS. ``rule_overlap`` is ``Rule.overlap_of``. NaN: undefined. Aligned, so that a column is searched in place."""
+"""``round`` is 1-based, ``row`` 0-based; ``token`` is an index into ``DraftTable.tokens`` (-1: an unknown token),
+``verdict`` one into VERDICTS. ``rule_overlap`` is ``Rule.overlap_of``. NaN: undefined or not measured. Aligned,
+so that a column is searched in place."""
 Rows = NDArray[np.void]
 VERDICTS: tuple[Verdict, ...] = ("accepted", "rejected", "untested", "ignored")
 REJECTED = 1
@@ -102,7 +103,9 @@ class DraftTable:
         while self._size >= (kept := len(self._counts)) * STRIDE:
             self._counts.append(self._counts[-1] + count_rows(self._between((kept - 1) * STRIDE, kept * STRIDE)))
 
-    def _token_index(self, id: int, data: bytes) -> int:
+    def _token_index(self, id: int | None, data: bytes | None) -> int:
+        if id is None or data is None:
+            return -1
         token = id, data
         index = self._token_indices.get(token)
         if index is None:
@@ -191,6 +194,7 @@ class _TokenCounter:
         if n_tokens > len(self._counts):
             self._counts = np.concatenate([self._counts, np.zeros(max(n_tokens, len(self._counts)), _TOKEN_DTYPE)])
         rows = self._rows(self._end, end)
+        rows = rows[rows["token"] >= 0]
         token, verdict = rows["token"], rows["verdict"]
         rejected = token[verdict == REJECTED]
         np.add.at(self._counts["drafted"], token, 1)
@@ -201,8 +205,8 @@ class _TokenCounter:
         return self._counts[:n_tokens]
 
 
-def _row(round: Round, row: int, token: int, lost: float) -> tuple[int | float, ...]:
-    """Drafted token ``row`` of a round whose rejection cost ``lost`` tokens."""
+def _row(round: Round, row: int, token: int, lost: float) -> tuple[float | None, ...]:
+    """Drafted token ``row`` of a round whose rejection cost ``lost`` tokens; numpy stores None as NaN."""
     drafted = round.drafted[row]
     return (
         round.index,
@@ -214,7 +218,7 @@ def _row(round: Round, row: int, token: int, lost: float) -> tuple[int | float, 
         drafted.overlap,
         rule_of(round.settings.rule).overlap_of(drafted),
         drafted.u,
-        math.nan if drafted.accept_prob is None else drafted.accept_prob,
+        drafted.accept_prob,
         lost if drafted.verdict == "rejected" else math.nan,
     )
 
@@ -234,8 +238,9 @@ def _ranked(rows: Rows, rank: Rank) -> NDArray[np.float64]:
 def count_rows(rows: Rows) -> NDArray[np.int64]:
     """Tested tokens with b / BINS <= rule_overlap < (b + 1) / BINS for each bin b (1 is in the last), then COUNTS."""
     tested = rows["verdict"] <= REJECTED
-    bins = np.minimum((rows["rule_overlap"][tested] * BINS).astype(np.int64), BINS - 1)
-    with_ratio = np.count_nonzero(rows["q"][tested])
+    overlaps = rows["rule_overlap"][tested]
+    bins = np.minimum((overlaps[~np.isnan(overlaps)] * BINS).astype(np.int64), BINS - 1)
+    with_ratio = np.count_nonzero((rows["q"][tested] > 0) & ~np.isnan(rows["p"][tested]))
     with_loss = np.count_nonzero(~np.isnan(rows["lost"]))
     counts = np.array((np.count_nonzero(~tested), with_ratio, with_loss, len(bins)), np.int64)
     return np.append(np.bincount(bins, minlength=BINS), counts)

@@ -99,6 +99,6 @@ def _stretch(part: Part, before: int) -> Stretch:
         first=before + part.first,
         last=before + part.last,
         share=_share(accepted, accepted + part.count("rejected")),
-        overlap=mean_share(part.chance, part.count("chanced")),
+        overlap=None if part.count("no_chance") else mean_share(part.chance, part.count("chanced")),
         tokens_per_round=part.count("uncut_emitted") / uncut if uncut else None,
     )

@@ -243,13 +243,14 @@ class Segment(NamedTuple):
 
 
 def summarise(
-    whole: Rates, segments: Sequence[Segment], emitted: Sequence[Token], header: Header | None, end: End | None
+    whole: Rates, segments: Sequence[Segment], emitted: Sequence[Token | None], header: Header | None, end: End | None
 ) -> dict[str, Any]:
-    """The object of ``run --json``, also the summary of a trace's last line."""
+    """The object of ``run --json``, also the summary of a trace's last line; no text where a token is not known."""
     config = dict(header.config) if header else {}
+    known = [token for token in emitted if token is not None]
     return {
-        "text": emitted_text(emitted, end, tuple(config.get("stop") or ())),
-        "ids": [token.id for token in emitted],
+        "text": emitted_text(known, end, tuple(config.get("stop") or ())) if len(known) == len(emitted) else None,
+        "ids": [token and token.id for token in emitted],
         "reason": end.reason if end else None,
         **json_numbers(whole),
         "segments": [_segment(segment) for segment in segments],

@@ -44,6 +44,9 @@ class LiveRates:
     are taken over the uncut rounds from ``tokens_per_round_first`` on; ``drafts`` says how many of those drafted K_r
     tokens, K_r -> rounds. The one-token steps come from the calibration at ``at_length`` tokens, in milliseconds.
 
+    A mean of what was not measured in every round (overlap, match, times) is None. Medians are of the rounds that were
+    timed.
+
     These take the same time over any number of rounds; so do the medians of ``Rates``, where a range goes on from the
     one before.
     """
@@ -140,7 +143,8 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
     tested, chanced = accepted + rejected, part.count("chanced")
     tokens = part.count("emitted")
     alpha_tested = _ratio(accepted, tested)
-    alpha_overlap = mean_share(part.total("chance"), chanced)
+    measured = not part.count("no_chance")
+    alpha_overlap = mean_share(part.total("chance"), chanced) if measured else None
     overlap_error = block_means_error(part.rounds, part.blocks("chance"), part.blocks("chanced"))
 
     lengths = part.lengths()
@@ -149,6 +153,7 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
     drafts = {k: int(count) for k, count in enumerate(of_spans["uncut_k"]) if count}
     seen = of_spans["uncut_accepted"][: max(drafts, default=-1) + 1]
     spent_ms = spans.total("spent_ms")
+    timed = any(drafts) and not spans.count("uncut_untimed")
 
     target_step = calibration.target_step_ms if calibration else None
     draft_step = calibration.draft_step_ms if calibration else None
@@ -171,9 +176,9 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
         alpha_tested_ci=wilson(accepted, tested),
         alpha_overlap=alpha_overlap,
         alpha_overlap_ci=interval(alpha_overlap, overlap_error),
-        mean_match=mean_share(part.total("match"), tested),
+        mean_match=None if part.count("no_match") else mean_share(part.total("match"), tested),
         accepted_over_drafted=_ratio(accepted, drafted),
-        agreement_z=agreement(part.count("hits"), part.total("chance"), part.total("variance")),
+        agreement_z=agreement(part.count("hits"), part.total("chance"), part.total("variance")) if measured else None,
         tokens_per_round=_ratio(uncut_tokens, uncut),
         tokens_per_round_se=block_means_error(spans.rounds, spans.blocks("uncut_emitted"), spans.blocks("uncut")),
         tokens_per_round_first=spans.first,
@@ -187,13 +192,13 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
         draft_step_ms=draft_step,
         at_length=calibration.at_length if calibration else None,
         c=c,
-        tokens_per_s=_ratio(1000.0 * tokens, part.total("total_ms")),
+        tokens_per_s=None if part.count("untimed") else _ratio(1000.0 * tokens, part.total("total_ms")),
         speedup_model=predicted.speedup,
-        speedup_measured_cost=_ratio(target_step * uncut_tokens, spent_ms) if target_step and any(drafts) else None,
+        speedup_measured_cost=_ratio(target_step * uncut_tokens, spent_ms) if timed and target_step else None,
         best_k=predicted.best_k,
         break_even_alpha=predicted.break_even_alpha,
         ceiling=predicted.ceiling,
-        contradicts=contradicts(part.count("hits"), part.total("chance"), part.total("variance")),
+        contradicts=measured and contradicts(part.count("hits"), part.total("chance"), part.total("variance")),
         rule=settings.rule if settings else Settings().rule,
     )
 

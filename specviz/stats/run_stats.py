@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from specviz.core.events import Calibration, End, Event, Header, Round, Settings, Token
+from specviz.core.events import Calibration, Emitted, End, Event, Header, Round, Settings, Token
 from specviz.stats.cumulative import TallyTable
 from specviz.stats.incremental import IncrementalMedians
 from specviz.stats.numbers_table import Segment, summarise
@@ -34,8 +34,8 @@ class RunStats:
         self.end: End | None = None
         self._table = TallyTable()
         self._emitted = array("I")
-        self._tokens: list[Token] = []
-        self._token_places: dict[Token, int] = {}
+        self._tokens: list[Token | None] = []
+        self._token_places: dict[Token | None, int] = {}
         self._measured: tuple[object, LiveRates] | None = None
         self._medians: dict[int, IncrementalMedians[str]] = {}
         self._verify_medians = IncrementalMedians(self._verify_values)
@@ -133,7 +133,7 @@ class RunStats:
         index = self.rounds
         self._table.add(counted)
         self._settings.append(event.settings if before is None or new_tokens_segment else before)
-        self._emitted.extend(self._token_place(Token(e.id, e.bytes)) for e in event.emitted)
+        self._emitted.extend(self._token_place(_token(e)) for e in event.emitted)
         if new_segment:
             self._starts.append(index + 1)
         if new_tokens_segment:
@@ -150,16 +150,16 @@ class RunStats:
 
     def _times(self, first: int, last: int) -> dict[str, Column]:
         rows = self._table.between(first, last).rows
-        return {name: rows[name] for name in TIMES}
+        return {name: _known(rows[name]) for name in TIMES}
 
     def _verify_values(self, first: int, last: int) -> dict[int, Column]:
         rows = self._table.between(first, last).rows
-        return {int(k) + 1: rows["verify_ms"][rows["k"] == k] for k in np.unique(rows["k"])}
+        return {int(k) + 1: _known(rows["verify_ms"][rows["k"] == k]) for k in np.unique(rows["k"])}
 
     def _draft_values(self, first: int, last: int) -> dict[str, Column]:
         rows = self._table.between(first, last).rows
         rows = rows[rows["k"] > 0]
-        return {"step": rows["draft_ms"] / rows["k"]}
+        return {"step": _known(rows["draft_ms"] / rows["k"])}
 
     def _measure_live(self, first: int, last: int, tokens_first: int) -> LiveRates:
         settings = self.settings(last)
@@ -170,7 +170,7 @@ class RunStats:
             self._measured = asked, measure(part, spans, settings, calibration)
         return self._measured[1]
 
-    def _token_place(self, token: Token) -> int:
+    def _token_place(self, token: Token | None) -> int:
         place = self._token_places.setdefault(token, len(self._tokens))
         if place == len(self._tokens):
             self._tokens.append(token)
@@ -185,6 +185,14 @@ class RunStats:
 
     def _last(self, last: int | None) -> int:
         return self.rounds if last is None else max(0, min(last, self.rounds))
+
+
+def _known(values: Column) -> Column:
+    return values[~np.isnan(values)]
+
+
+def _token(emitted: Emitted) -> Token | None:
+    return None if emitted.id is None or emitted.bytes is None else Token(emitted.id, emitted.bytes)
 
 
 def _begin(starts: list[int], last: int) -> int:

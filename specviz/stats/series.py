@@ -76,12 +76,14 @@ class _Running:
     tested: int = 0
     chance: float = 0.0
     chanced: int = 0
+    no_chance: int = 0
 
     def add(self, tally: Tally) -> None:
         self.accepted += tally.accepted
         self.tested += tally.accepted + tally.rejected
         self.chance += tally.chance
         self.chanced += tally.chanced
+        self.no_chance += tally.no_chance
 
 
 @dataclass(slots=True)
@@ -131,7 +133,7 @@ class SeriesFold:
         self._longest.append(max(tally.emitted, self._longest[-1] if self._longest else 1))
         now = self._running
         tested = now.accepted / now.tested if now.tested else None
-        overlap = now.chance / now.chanced if now.chanced else None
+        overlap = now.chance / now.chanced if now.chanced and not now.no_chance else None
         low, high = wilson(now.accepted, now.tested) or (None, None)
         tokens = self._tokens
         row = (tested, low, high, overlap, tokens.mean(), tokens.formula(tested), tokens.formula(overlap))

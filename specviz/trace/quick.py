@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Annotated, Any, Literal, Optional, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -19,6 +19,7 @@ from specviz.core.events import Candidate, Drafted, Emitted, Raw, Round, Setting
 from specviz.trace.schema import MAX_LIST, OF_TREES, BadField, free_part, hex_bytes, limits
 
 _NO_DETAIL: Mapping[str, Any] = {}
+T = TypeVar("T")
 
 
 def quick_round(line: bytes, *, bare: bool = False) -> Round | None:
@@ -75,16 +76,22 @@ def _number(kind: type, name: str) -> Any:
     return Annotated[kind, Meta(ge=kind(low), le=kind(high))]
 
 
-_make_drafted: Callable[..., Drafted] = Drafted
-_make_emitted: Callable[..., Emitted] = Emitted
 _make_raw: Callable[..., Raw] = Raw
 _make_round: Callable[..., Round] = Round
-_drafted_numbers = attrgetter(
-    "q", "p", "draft_u", "u", "accept_prob", "overlap", "match", "entropy_p", "entropy_q", "rank_p", "rank_q", "verdict"
-)
-_emitted_numbers = attrgetter("origin", "p", "q", "residual", "rank_p", "entropy_p")
+_DRAFTED_NUMBERS = (
+    "q", "p", "draft_u", "u", "accept_prob", "overlap", "match", "entropy_p", "entropy_q", "rank_p", "rank_q",
+    "verdict", "target_sample", "parent",
+)  # fmt: skip
+_EMITTED_NUMBERS = ("origin", "p", "q", "residual", "rank_p", "entropy_p")
+_drafted_numbers = attrgetter(*_DRAFTED_NUMBERS)
+_emitted_numbers = attrgetter(*_EMITTED_NUMBERS)
 _raw_numbers = attrgetter("p", "q", "overlap", "entropy_p", "entropy_q")
 _round_numbers = attrgetter("n_accepted", "tested", "last_u", "plain_reason", "redraws")
+
+
+def _token(kind: Callable[..., T], names: tuple[str, ...], numbers: tuple[Any, ...], record: Any, **more: Any) -> T:
+    data = None if record.bytes is None else hex_bytes(record.bytes)
+    return kind(id=record.id, bytes=data, **dict(zip(names, numbers, strict=True)), **more)
 
 
 def _bare(record: Any) -> Round:
@@ -92,17 +99,13 @@ def _bare(record: Any) -> Round:
     for d in record.drafted:
         _check(d.p_top, d.q_top, d.residual_top)
         _check_rest(d)
-        drafted.append(
-            _make_drafted(
-                d.id, hex_bytes(d.bytes), *_drafted_numbers(d), (), (), (), None, d.target_sample, {}, d.parent
-            )
-        )
+        drafted.append(_token(Drafted, _DRAFTED_NUMBERS, _drafted_numbers(d), d))
     emitted = []
     for e in record.emitted:
         _check(e.p_top)
         if e.raw is not None:
             _check(e.raw.p_top, e.raw.q_top)
-        emitted.append(_make_emitted(e.id, hex_bytes(e.bytes), *_emitted_numbers(e), ()))
+        emitted.append(_token(Emitted, _EMITTED_NUMBERS, _emitted_numbers(e), e))
     return _round(record, drafted, emitted)
 
 
@@ -120,22 +123,21 @@ def _check(*tops: Any) -> None:
 
 def _whole(record: Any) -> Round:
     drafted = [
-        _make_drafted(
-            d.id,
-            hex_bytes(d.bytes),
-            *_drafted_numbers(d),
-            _top(d.p_top),
-            _top(d.q_top),
-            _top(d.residual_top),
-            _raw(d.raw),
-            d.target_sample,
-            _detail(d.detail),
-            d.parent,
+        _token(
+            Drafted,
+            _DRAFTED_NUMBERS,
+            _drafted_numbers(d),
+            d,
+            p_top=_top(d.p_top),
+            q_top=_top(d.q_top),
+            residual_top=_top(d.residual_top),
+            raw=_raw(d.raw),
+            detail=_detail(d.detail),
         )
         for d in record.drafted
     ]
     emitted = [
-        _make_emitted(e.id, hex_bytes(e.bytes), *_emitted_numbers(e), _top(e.p_top), _raw(e.raw))
+        _token(Emitted, _EMITTED_NUMBERS, _emitted_numbers(e), e, p_top=_top(e.p_top), raw=_raw(e.raw))
         for e in record.emitted
     ]
     return _round(record, drafted, emitted)

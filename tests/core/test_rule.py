@@ -14,11 +14,12 @@ from specviz.trace.jsonl import dump, load_line
 from specviz.ui.main.round_rows import Columns, RoundTable
 from specviz.ui.metrics.acceptance import rate_facts
 from specviz.ui.present.captions import caption
+from tests.builders import known
 from tests.rounds import fold, round_of
 
 
 def half_overlap(drafted: Drafted) -> float:
-    return drafted.overlap / 2
+    return known(drafted.overlap) / 2
 
 
 HALF = Rule(
@@ -51,7 +52,7 @@ def test_an_added_rule_is_seen_by_the_rates(half: Rule) -> None:
     assert rates.alpha_overlap == pytest.approx((0.4 + 0.2) / 2)
     accepted, mean, variance = 3, 3 * (0.4 + 0.2), 3 * (0.4 * 0.6 + 0.2 * 0.8)
     assert rates.agreement_z == pytest.approx((accepted - mean) / variance**0.5)
-    assert [row.lost for row in drafted_rows(ROUNDS[:1])] == [None, 1 + ROUNDS[0].drafted[2].q, None]
+    assert [row.lost for row in drafted_rows(ROUNDS[:1])] == [None, 1 + known(ROUNDS[0].drafted[2].q), None]
     assert overlap_histogram(ROUNDS[:1]) == (0, 0, 1, 0, 1, 0, 0, 0, 0, 0)
 
 

@@ -15,6 +15,7 @@ from specviz.decoder.loading.pair import LoadedPair
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.source import LiveSource
 from specviz.stats.run_stats import RunStats
+from tests.builders import known
 
 
 def setting(k: int = 4, temperature: float = 1.0, **others: Any) -> Settings:
@@ -78,7 +79,7 @@ class Played:
 
     @property
     def ids(self) -> list[int]:
-        return [token.id for token in self.emitted]
+        return [known(token.id) for token in self.emitted]
 
     @property
     def prompt(self) -> list[int]:
@@ -149,18 +150,18 @@ def check_round(round_: Round) -> None:
     for token in drafted[: round_.tested]:
         if exact:
             assert token.accept_prob is not None
-            assert (token.u < token.accept_prob) == (token.verdict == "accepted")
+            assert (known(token.u) < token.accept_prob) == (token.verdict == "accepted")
         else:
             assert (token.target_sample == token.id) == (token.verdict == "accepted")
     for token in drafted:
-        assert token.q > 0
-        assert all(0 <= chance <= 1 for chance in (token.p, token.q, token.overlap, token.match))
-        assert all(0 <= u < 1 for u in (token.u, token.draft_u, round_.last_u))
+        assert known(token.q) > 0
+        assert all(0 <= known(chance) <= 1 for chance in (token.p, token.q, token.overlap, token.match))
+        assert all(0 <= known(u) < 1 for u in (token.u, token.draft_u, round_.last_u))
         assert all(nats is None or isfinite(nats) for nats in (token.entropy_p, token.entropy_q))
         assert (token.accept_prob is None) != exact
         assert (token.target_sample is None) == exact
     for out in round_.emitted:
-        assert out.p > 0
+        assert known(out.p) > 0
         assert (out.residual is not None) == (exact and out.origin == "resampled")
         assert (out.q is None) == (out.origin in ("bonus", "plain"))
 

@@ -12,6 +12,7 @@ from specviz.core.events import Calibration, Round, Settings
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.decoder.measuring.runner import Bench, Measured, open_bench
 from specviz.decoder.rounds import warm_up
+from tests.builders import known
 from tests.decoder.models import Shelf, text_of
 from tests.decoder.run_helpers import check_round, opened, play, setting
 
@@ -26,7 +27,7 @@ def bench(target: str, draft: str, **options: Any) -> Bench:
 
 
 def ids(rounds: tuple[Round, ...]) -> list[int]:
-    return [token.id for round_ in rounds for token in round_.emitted]
+    return [known(token.id) for round_ in rounds for token in round_.emitted]
 
 
 def decisions(measured: Measured) -> list[tuple[Any, ...]]:

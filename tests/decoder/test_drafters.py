@@ -8,12 +8,13 @@ import torch
 
 from specviz.core.drafters import DRAFTERS
 from specviz.core.errors import SpecvizError
-from specviz.core.events import Round, Settings
+from specviz.core.events import Round, Settings, token_ids
 from specviz.core.options import RunRequest
 from specviz.core.rule import RULES
 from specviz.decoder.rounds.loop import Speculation
 from specviz.decoder.rounds.stopping import Ending
 from specviz.decoder.tensors.sampling import process
+from tests.builders import known
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, noisy, save_model, text_of
 from tests.decoder.one_round_sampler import p_value
@@ -77,7 +78,7 @@ def test_the_text_is_the_targets_own(shelf: Shelf, drafter: str, rule: str) -> N
     target = shelf.random(2, layers=2, vocab=16, spread=0.3)
     settings = setting(2, 0.8, drafter=drafter, rule=rule)
     made = rounds_of(opened(target, alone=True, inspect=False), settings, range(700))
-    texts = [[token.id for token in round_.emitted] for round_ in made]
+    texts = [token_ids(round_.emitted) for round_ in made]
 
     def own(ids: list[int]) -> torch.Tensor:
         logits = fresh_logits(target, ids)
@@ -90,7 +91,7 @@ def test_the_text_is_the_targets_own(shelf: Shelf, drafter: str, rule: str) -> N
     seconds = [text[1] for text in texts if text[0] == first and len(text) > 1]
     assert p_value(seconds, own([*PROMPT, first])) > 1e-4
     tested = [d for r in made for d in r.drafted[: r.tested]]
-    chances = [d.overlap if rule == "exact" else d.match for d in tested]
+    chances = [known(d.overlap if rule == "exact" else d.match) for d in tested]
     surplus = sum(d.verdict == "accepted" for d in tested) - sum(chances)
     assert abs(surplus) < 3.3 * sum(o * (1 - o) for o in chances) ** 0.5
 
@@ -114,7 +115,7 @@ def test_switching_in_every_order_changes_no_greedy_id_and_every_cache_is_exact(
     events = source.source.run(RunRequest(text_of(PROMPT), 0, first), settings, lambda: False)
     rounds = []
     for round_ in (event for event in events if isinstance(event, Round)):
-        text += [token.id for token in round_.emitted]
+        text += token_ids(round_.emitted)
         rounds.append(round_)
         if round_.stop is None:
             pair = source.pair
@@ -151,7 +152,7 @@ def test_the_draft_is_the_same_behind_a_switch_as_without_one(shelf: Shelf) -> N
     for token in switched.drafted:
         q = (fresh_logits(draft, text)).softmax(-1)
         assert token.q == pytest.approx(float(q[token.id]), abs=1e-5)
-        text.append(token.id)
+        text.append(known(token.id))
 
 
 def test_a_drafter_that_is_not_there_is_named(shelf: Shelf) -> None:

@@ -16,6 +16,7 @@ import transformers
 from transformers import PreTrainedModel
 
 from specviz.core.errors import SpecvizError
+from specviz.core.events import token_ids
 from specviz.core.options import PairOptions
 from specviz.decoder.loading import pair as loading
 from specviz.decoder.models import causal_model, rollback
@@ -75,9 +76,9 @@ def is_greedy(model: PreTrainedModel, prompt: list[int], ids: list[int]) -> bool
 def assert_drafts_are_own(model: PreTrainedModel, prompt: list[int], run: Played) -> None:
     text = list(prompt)
     for round_ in run.rounds:
-        drafted = [token.id for token in round_.drafted]
+        drafted = token_ids(round_.drafted)
         assert drafted == own_choices(model, [*text, *drafted[:-1]], len(drafted)), f"round {round_.index}"
-        text += [token.id for token in round_.emitted]
+        text += token_ids(round_.emitted)
 
 
 def cases() -> Iterator[Any]:

@@ -14,6 +14,7 @@ from specviz.core.events import Round
 from specviz.decoder.drafters.ngram import NgramDrafter, TextSoFar
 from specviz.decoder.tensors.accept import decide_equality, decide_exact
 from specviz.decoder.tensors.randomness import Uniforms
+from tests.builders import known
 from tests.decoder.models import Shelf, everywhere, one_hot, text_of
 from tests.decoder.one_round_sampler import Known, first_p_value, repeated
 from tests.decoder.run_helpers import Opened, Played, greedy, opened, play, setting
@@ -154,8 +155,8 @@ def test_c47_q_is_a_point_mass(shelf: Shelf) -> None:
         (token,) = round_.drafted
         assert (token.q, token.entropy_q, token.rank_q) == (1.0, 0.0, 1)
         assert [(c.id, c.prob) for c in token.q_top] == [(token.id, 1.0)]
-        assert (token.accept_prob, token.overlap, token.match) == pytest.approx((p[token.id],) * 3, abs=1e-6)
-        rest = {i: chance / (1 - p[token.id]) for i, chance in enumerate(p) if i != token.id}
+        assert (token.accept_prob, token.overlap, token.match) == pytest.approx((p[known(token.id)],) * 3, abs=1e-6)
+        rest = {i: chance / (1 - p[known(token.id)]) for i, chance in enumerate(p) if i != token.id}
         assert {c.id: c.prob for c in token.residual_top} == pytest.approx(rest, abs=1e-6)
         assert token.raw is not None and token.raw.q == 1.0
 

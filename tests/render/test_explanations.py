@@ -10,7 +10,7 @@ from specviz.core.events import Candidate, End, Raw, Round, Settings, Timing
 from specviz.render.explanations import default_row, ending, explain, timing, title
 from specviz.render.glyphs import ASCII, SIGNS, UNICODE
 from specviz.render.numbers import counted, milliseconds, prob, ratio, short, told_apart
-from tests.builders import data_of, id_of, make_drafted, make_emitted, make_round
+from tests.builders import data_of, id_of, known, make_drafted, make_emitted, make_round
 
 GREEDY = Settings(k=1, temperature=0.0)
 RAW = Raw(p=0.031, q=0.22, overlap=0.4, entropy_p=1.0, entropy_q=1.0, p_top=(), q_top=())
@@ -135,7 +135,7 @@ def test_a_cut_round_has_no_further_token() -> None:
     cut = make_round(verdicts="✓–")
     assert default_row(cut) == 0
     assert explain(cut, 1) == (
-        f"{'␣' + cut.drafted[1].bytes.decode().strip()} ignored: the text ended before it (end of text), "
+        f"{'␣' + known(cut.drafted[1].bytes).decode().strip()} ignored: the text ended before it (end of text), "
         "so its test does not count"
     )
     assert explain(cut, 2) == "no further token: the text ended inside the draft (end of text)"

@@ -17,6 +17,7 @@ from specviz.stats.run_stats import RunStats
 from specviz.stats.speed import speed_view
 from specviz.trace.jsonl import Trace, read
 from tests import reference_stats
+from tests.builders import known
 from tests.bundled_run import ROUNDS
 from tests.recordings import SMALL, folded
 from tests.reference_stats import differences
@@ -85,22 +86,22 @@ def test_the_small_trace_keeps_the_rule() -> None:
     for round_ in read(SMALL).rounds:
         places = [(vector(d.p_top), vector(d.q_top)) for d in round_.drafted]
         for d, (p, q) in zip(round_.drafted, places, strict=True):
-            assert (d.p, d.q, d.accept_prob) == (p[d.id], q[d.id], rules.accept_prob(p, q, d.id))
+            assert (d.p, d.q, d.accept_prob) == (p[known(d.id)], q[known(d.id)], rules.accept_prob(p, q, known(d.id)))
             assert (d.overlap, d.match) == pytest.approx((rules.overlap(p, q), rules.match(p, q)))
             residual, fell_back = rules.residual(p, q)
             assert vector(d.residual_top) == pytest.approx(residual)
             assert d.detail == ({"residual_is_p": True} if fell_back else {})
             assert (d.rank_p, d.rank_q) == (1 + (p > p[d.id]).sum(), 1 + (q > q[d.id]).sum())
             assert (d.entropy_p, d.entropy_q) == pytest.approx((entropy(p), entropy(q)))
-            assert rules.inverse_cdf(q, d.draft_u) == d.id
+            assert rules.inverse_cdf(q, known(d.draft_u)) == d.id
         last = round_.emitted[-1]
         behind = vector(last.p_top) if last.origin in ("bonus", "plain") else np.full(4, 0.25)
         decided = rules.decide_exact(
             [*(p for p, _ in places), behind],
             [q for _, q in places],
-            [d.id for d in round_.drafted],
-            [d.u for d in round_.drafted],
-            round_.last_u,
+            [known(d.id) for d in round_.drafted],
+            [known(d.u) for d in round_.drafted],
+            known(round_.last_u),
         )
         if round_.cut:
             assert decided.n_accepted >= round_.n_accepted

@@ -9,10 +9,10 @@ import pytest
 from specviz.stats import draft_table
 from specviz.stats.draft_queries import DraftedRow, costliest_rejection, drafted_rows, rejected_ids, top_ids, top_rows
 from specviz.stats.draft_table import STRIDE, Count, DraftRange, DraftTable, Rank, Rows
-from tests.builders import make_run
+from tests.builders import known, make_run
 
 RUN = [
-    replace(round, drafted=tuple(replace(d, q=0.0) if d.id % 7 == 3 else d for d in round.drafted))
+    replace(round, drafted=tuple(replace(d, q=0.0) if known(d.id) % 7 == 3 else d for d in round.drafted))
     for round in make_run(400, 5, 2)
 ]
 TABLE = DraftTable.of(RUN)
@@ -43,7 +43,7 @@ def test_any_range_is_counted(first: int, last: int) -> None:
     part, rows = TABLE.between(first, last), rows_of(first, last)
     assert drafted_rows(part) == rows and len(part) == len(rows)
     tested = [row for row in rows if row.verdict in ("accepted", "rejected")]
-    bins = Counter(min(9, int(row.overlap * 10)) for row in tested)
+    bins = Counter(min(9, int(known(row.overlap) * 10)) for row in tested)
     assert part.histogram == tuple(bins[b] for b in range(10))
     counts: dict[Count, int] = {rank: len(ordered(rows, rank)) for rank in RANKS}
     for name, count in (counts | {"untested": len(rows) - len(tested)}).items():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from specviz.core.events import Calibration, Round, Settings, Timing
 from specviz.stats.run_stats import Rates
+from tests.builders import known
 from tests.rounds import BASE, accepting, fold, round_of
 
 sixty_fourths = st.integers(0, 64).map(lambda n: n / 64)
@@ -73,8 +74,8 @@ def naive_error(per_round: list[list[float]]) -> float | None:
 def chances(r: Round) -> list[float]:
     tested = [d for d in r.drafted if d.verdict in ("accepted", "rejected")]
     if r.settings.rule == "exact":
-        return [d.overlap for d in tested]
-    return [d.match for d in tested] if r.settings.rule == "equality" else []
+        return [known(d.overlap) for d in tested]
+    return [known(d.match) for d in tested] if r.settings.rule == "equality" else []
 
 
 def naive(rounds: list[Round], spans: list[Round]) -> dict[str, Any]:
@@ -87,8 +88,8 @@ def naive(rounds: list[Round], spans: list[Round]) -> dict[str, Any]:
     variance = sum(x * (1 - x) for x in o)
     scored = sum(r.n_accepted for r in rounds if chances(r))
     error = naive_error([chances(r) for r in rounds])
-    spent = sum(r.timing.draft_ms + r.timing.verify_ms + r.timing.decide_ms for r in uncut)
-    total = sum(r.timing.total_ms for r in rounds)
+    spent = sum(known(t.draft_ms) + known(t.verify_ms) + known(t.decide_ms) for t in (r.timing for r in uncut))
+    total = sum(known(r.timing.total_ms) for r in rounds)
     positions = range(1, 1 + max((r.k for r in rounds), default=0))
 
     def formula(at: float | None) -> float | None:
@@ -111,7 +112,7 @@ def naive(rounds: list[Round], spans: list[Round]) -> dict[str, Any]:
         "alpha_overlap_ci": None
         if error is None or overlap is None
         else (max(0, overlap - 1.96 * error), min(1, overlap + 1.96 * error)),
-        "mean_match": sum(d.match for d in tested) / len(tested) if tested else None,
+        "mean_match": sum(known(d.match) for d in tested) / len(tested) if tested else None,
         "agreement_z": (scored - sum(o)) / math.sqrt(variance) if variance >= 1e-3 else None,
         "tokens_per_round": sum(r.n_accepted + 1 for r in uncut) / len(uncut) if uncut else None,
         "tokens_per_round_se": naive_error([[r.n_accepted + 1.0] if r in uncut else [] for r in spans]),
@@ -121,7 +122,7 @@ def naive(rounds: list[Round], spans: list[Round]) -> dict[str, Any]:
         "formula_at_tested": formula(alpha),
         "formula_at_overlap": formula(overlap),
         "per_position": [at_position(i) for i in positions],
-        "verify_ms": median([r.timing.verify_ms for r in rounds]) if rounds else None,
+        "verify_ms": median([known(r.timing.verify_ms) for r in rounds]) if rounds else None,
         "tokens_per_s": 1000 * sum(len(r.emitted) for r in rounds) / total if total else None,
         "speedup_measured_cost": 10 * sum(len(r.emitted) for r in uncut) / spent
         if spent and any(r.k for r in uncut)

@@ -266,7 +266,7 @@ BAD_FIELDS: list[tuple[Event, Callable[[Any], Any], str]] = [
     (round_(1), set_in("drafted", 1, "verdict")("maybe"), "drafted[1].verdict must be one of accepted, rejected"),
     (round_(1), set_in("drafted", 1, "verdict")(["accepted"]), "drafted[1].verdict must be one of"),
     (round_(1), set_in("drafted", 0, "p")("0.5"), 'drafted[0].p must be a number from 0 to 1, not "0.5"'),
-    (round_(1), set_in("drafted", 0, "p")(None), "drafted[0].p must be a number from 0 to 1, not null"),
+    (round_(1), set_in("drafted", 0, "verdict")(None), "drafted[0].verdict must be one of accepted, rejected"),
     (round_(1), set_in("drafted", 0, "p")(True), "drafted[0].p must be a number"),
     (round_(1), set_in("drafted", 0, "p")(1.5), "drafted[0].p must be a number"),
     (round_(1), set_in("drafted", 0, "p")(HUGE), "not a huge number"),

@@ -22,7 +22,7 @@ from specviz.ui.dialogs.help import HelpScreen
 from specviz.ui.dialogs.prompt import PromptScreen
 from specviz.ui.dialogs.save import SaveScreen
 from specviz.ui.widgets.input_field import Field, Toggle
-from tests.builders import make_round, make_run
+from tests.builders import known, make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.conftest import until
 
@@ -268,7 +268,7 @@ async def test_enter_waits_for_no_timer() -> None:
 
 
 async def test_a_condition_and_one_that_is_not_finished() -> None:
-    async with asked(FindScreen(ROUNDS, end_ids=(ROUNDS[3].emitted[0].id,))) as (app, pilot):
+    async with asked(FindScreen(ROUNDS, end_ids=(known(ROUNDS[3].emitted[0].id),))) as (app, pilot):
         await write(pilot, "p/q<.2")
         await settled(app, pilot, '2 hits of the condition "p/q<0.2"')
         assert listed(app)[0].endswith("p/q .14 < .2")

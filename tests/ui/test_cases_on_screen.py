@@ -223,7 +223,16 @@ def greedy_round(index: int, _settings: Settings) -> Round:
     )
     last = decided.last_id
     emitted = Emitted(
-        last, WORDS[last], decided.last_origin, p[last], q[last], float(residual[last]), 1, 0.0, top(p), raw(last)
+        id=last,
+        bytes=WORDS[last],
+        origin=decided.last_origin,
+        p=p[last],
+        q=q[last],
+        residual=float(residual[last]),
+        rank_p=1,
+        entropy_p=0.0,
+        p_top=top(p),
+        raw=raw(last),
     )
     settings = Settings(k=1, temperature=0.0, draft_temperature=0.0)
     return builders.make_round(index, index, drafted=[drafted], emitted=[emitted], settings=settings)

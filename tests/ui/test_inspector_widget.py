@@ -19,7 +19,7 @@ from specviz.theming.loader import load_themes, variable_defaults
 from specviz.trace.jsonl import read
 from specviz.ui.inspector.layout import inspection
 from specviz.ui.inspector.panel import Inspector
-from tests.builders import make_drafted, make_round, make_run, make_token, make_top
+from tests.builders import known, make_drafted, make_round, make_run, make_token, make_top
 from tests.ui.gallery import inside, lines_of
 from tests.ui.test_widgets_hostile import MARKUP, assert_shown_safely, hostile_rounds
 
@@ -106,10 +106,10 @@ def test_a_token_is_told_as_far_as_it_is_known() -> None:
         round_ = make_round(3, verdicts="✓✗·")
         told: dict[Stage, str] = {}
         stages: tuple[Stage, ...] = ("hidden", "drafted", "scored", "decided")
-        for known in stages:
-            inspector.show(round_, 1, known=known)
+        for stage in stages:
+            inspector.show(round_, 1, known=stage)
             await pilot.pause()
-            told[known] = "\n".join(inside(inspector))
+            told[stage] = "\n".join(inside(inspector))
         assert told["hidden"].split("\n")[0] == "nothing decided yet"
         assert "waits for the target" in told["drafted"] and "accepted below" not in told["drafted"]
         assert "waits for its test" in told["scored"] and "accepted below .14" in told["scored"]
@@ -259,12 +259,12 @@ def test_the_numbers_of_the_bundled_run_follow_from_its_trace() -> None:
             for line in lines:
                 words = [word for word in line.split("  ") if word.strip()]
                 found.update({a.strip(): b.strip() for a, b in pairwise(words)})
-            assert found["TV"] == f"{1 - drafted.overlap:.3f}"[1:] or drafted.overlap < 0.0005
-            chance = min(1.0, drafted.p / drafted.q)
-            margin = f"{abs(drafted.u - chance):.3f}"[1:]
-            if abs(drafted.u - chance) >= 0.001:
-                assert found["u − accept"] == ("−" if drafted.u < chance else "+") + margin
-            assert (found["u − accept"][0] == "−") == (drafted.verdict == "accepted" or drafted.u < chance)
+            assert found["TV"] == f"{1 - known(drafted.overlap):.3f}"[1:] or known(drafted.overlap) < 0.0005
+            chance = min(1.0, known(drafted.ratio))
+            margin = f"{abs(known(drafted.u) - chance):.3f}"[1:]
+            if abs(known(drafted.u) - chance) >= 0.001:
+                assert found["u − accept"] == ("−" if known(drafted.u) < chance else "+") + margin
+            assert (found["u − accept"][0] == "−") == (drafted.verdict == "accepted" or known(drafted.u) < chance)
             assert found["rank p"] == str(drafted.rank_p)
 
 

@@ -7,7 +7,7 @@ import pytest
 from specviz.breakpoints.monitor import parse_breakpoint
 from specviz.core.events import Round, Settings
 from specviz.ui.run.jumps import NOWHERE, Hit, WorstFirst, hits, next_rejection, parse_query, worst_overlap
-from tests.builders import make_drafted, make_round, make_run
+from tests.builders import known, make_drafted, make_round, make_run
 
 ROUNDS = [
     make_round(1, verdicts="✓✗·", tokens=[" a", " Mr", " x"], last=" the"),
@@ -141,7 +141,7 @@ def test_conditions_give_their_rows() -> None:
     assert found(f"token={ROUNDS[0].drafted[0].id}") == [(1, 0), (5, 0)]
     assert found("text~^ [Tt]he") == [(1, 3), (4, 1)]
     assert found("text~frogs") == [(2, 2)], "across tokens, at the one that completes it"
-    assert found("end", end_ids=(ROUNDS[2].emitted[0].id,)) == [(3, 0)]
+    assert found("end", end_ids=(known(ROUNDS[2].emitted[0].id),)) == [(3, 0)]
     assert found("end") == []
     assert notes("overlap<.5", ROUNDS)[0] == "overlap .38 < .5"
     assert notes("N<=1", ROUNDS) == ["N 1 ≤ 1"] * 2
@@ -176,5 +176,5 @@ def test_a_search_looks_at_thousands_of_rounds() -> None:
     rounds = make_run(100, 8, 2) * 50
     listed = hits(rounds, "the")
     assert len(listed) == 50 * len(hits(rounds[:100], "the"))
-    assert all(b"the" in hit.bytes.lower() for hit in listed)
+    assert all(b"the" in known(hit.bytes).lower() for hit in listed)
     assert [hit.round_row for hit in listed] == sorted(hit.round_row for hit in listed)

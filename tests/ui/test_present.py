@@ -20,7 +20,7 @@ from specviz.ui.present.screen import PresentScreen
 from specviz.ui.run.playback import next_pace
 from specviz.ui.shared.app_options import AUTO_PACE
 from specviz.ui.shared.keys import KEYS as MAIN_KEYS
-from tests.builders import make_header, make_round
+from tests.builders import known, make_header, make_round
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.conftest import PROMPTS, Script, hit, make_app, on_main, options, ready, until
 
@@ -302,7 +302,7 @@ async def test_a_phase_comes_about_over_time_and_the_text_takes_the_tokens_when_
         for _ in range(10):
             await step(pilot, app)
         assert app.timeline.round is not None
-        name = app.timeline.round.emitted[-1].bytes.decode().strip()
+        name = known(app.timeline.round.emitted[-1].bytes).decode().strip()
 
         def text() -> str:
             return "\n".join(lines(app)[3:8])
@@ -515,7 +515,7 @@ def stage_box(size: tuple[int, int]) -> int:
 
 def token(app: SpecvizApp) -> str:
     assert app.timeline.round is not None
-    return app.timeline.round.drafted[0].bytes.decode().strip()
+    return known(app.timeline.round.drafted[0].bytes).decode().strip()
 
 
 @pytest.mark.parametrize("size", [*SIZES, (60, 20), (59, 19), (300, 90)])

@@ -18,7 +18,7 @@ from specviz.ui.dialogs.breakpoints import BreakpointsScreen
 from specviz.ui.dialogs.find import FindScreen
 from specviz.ui.dialogs.go_to import GoToScreen
 from specviz.ui.metrics.screen import MetricsScreen
-from tests.builders import make_round
+from tests.builders import known, make_round
 from tests.ui.conftest import Script, hit, make_app, mode, on_main, options, ready, sampled, stops, until
 from tests.ui.test_shell_run import screen_lines
 
@@ -236,7 +236,7 @@ async def test_finding_by_keys() -> None:
         await hit(pilot, "F")
         assert (app.timeline.shown, app.timeline.row) == seen[-3] if seen[-1] == seen[-2] else seen[-2]
         await hit(pilot, "w")
-        worst = min(d.overlap for r in app.timeline.rounds for d in r.drafted[: r.tested])
+        worst = min(known(d.overlap) for r in app.timeline.rounds for d in r.tested_tokens)
         assert app.timeline.rounds[app.timeline.shown - 1].drafted[app.timeline.row].overlap == worst
         await hit(pilot, "colon")
         assert isinstance(app.screen, GoToScreen)

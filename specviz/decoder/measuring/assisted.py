@@ -12,7 +12,7 @@ from transformers import DynamicCache
 
 from specviz.bench.duels import Duel, Fought, Pace
 from specviz.core.errors import SpecvizError
-from specviz.core.events import Header, Round, Settings
+from specviz.core.events import Header, Round, Settings, token_ids
 from specviz.core.options import RunRequest
 from specviz.decoder.loading.pair import LoadedPair
 from specviz.decoder.measuring.peak_memory import peak
@@ -84,7 +84,7 @@ def played(
         elif isinstance(event, Round):
             seen.append((clock(), len(event.emitted)))
             rounds.append(event)
-    ids = tuple(token.id for round_ in rounds for token in round_.emitted)
+    ids = tuple(token_ids([token for round_ in rounds for token in round_.emitted]))
     return prompt_ids, tuple(rounds), Text(ids, tuple(seen))
 
 
@@ -239,7 +239,7 @@ def bare_ms(
     draft, target = _bare(pair.draft, prompt[:-1]), _bare(pair.target, prompt[:-1])
     text, times = list(prompt), []
     for round_ in rounds:
-        drafted = [token.id for token in round_.drafted]
+        drafted = token_ids(round_.drafted)
         feeds = [draft.tensor(ids) for ids in [text[draft.length :], *([i] for i in drafted[:-1])]] if drafted else []
         block = target.tensor([text[-1], *drafted])
         _settle(pair)
@@ -249,7 +249,7 @@ def bare_ms(
         target.forward(block, len(drafted) + 1)
         _settle(pair)
         times.append((clock() - begun) * 1e3)
-        text += [token.id for token in round_.emitted]
+        text += token_ids(round_.emitted)
         draft.crop(len(text) - 1)
         target.crop(len(text) - 1)
     return times

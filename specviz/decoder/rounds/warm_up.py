@@ -55,7 +55,7 @@ def kept_warm(rounds: Iterator[Round], rehearse: Callable[[Settings], None]) -> 
         left = time.perf_counter()
         yield round_
         rested = time.perf_counter() - left > RESTED
-        if rested and round_.stop is None and round_.timing.total_ms < WAKING * 1e3:
+        if rested and round_.stop is None and (round_.timing.total_ms or 0.0) < WAKING * 1e3:
             awake = time.perf_counter() + WAKING
             while time.perf_counter() < awake:
                 rehearse(round_.settings)

@@ -148,6 +148,8 @@ class _Layout:
         token = self.subject.token
         if token is None:
             return []
+        if token.id is None or token.bytes is None:
+            return ["token not recorded"]
         identity = f"id {token.id}"
         return [identity, _hex(token.bytes, room - len(identity) - 3, self.glyphs)]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from specviz.core.events import Drafted, Emitted, Round
+from specviz.core.events import Drafted, Emitted, Round, Verdict
 from specviz.core.rule import EXACT, rule_of
 from specviz.core.safe_text import clip, visible, width
 from specviz.render.cells import Part, accept_bar, fit
@@ -111,7 +111,7 @@ class RoundTable:
         """A reserved row this round did not draft, or has not drafted yet."""
         return [(" " * 2 + str(row + 1).rjust(self.columns.index + 1), "faint")]
 
-    def _lead(self, row: int | None, kind: str, chosen: bool, data: bytes) -> Iterator[Part]:
+    def _lead(self, row: int | None, kind: str, chosen: bool, data: bytes | None) -> Iterator[Part]:
         glyphs, columns = self.glyphs, self.columns
         yield f" {glyphs.cursor if chosen else ' '}", "strong"
         quiet = "quiet" if kind in ("untested", "ignored") else "text"
@@ -165,10 +165,10 @@ class RoundTable:
             yield f"{gap}greedy: {f'target {choice}' if choice else drafted.verdict}", f"mark:{drafted.verdict}"
         elif rule.test == "sample":
             yield f"{gap}{self._drew(round, drafted)}", f"mark:{drafted.verdict}"
-        elif drafted.accept_prob is None or rule.test != "ratio":
+        elif drafted.test is None or rule.test != "ratio":
             yield f"{gap}{drafted.verdict}", f"mark:{drafted.verdict}"
         else:
-            yield from self._test(drafted, drafted.accept_prob, gap)
+            yield from self._test(drafted.verdict, *drafted.test, gap)
 
     def _chance(self, chance: float) -> Iterator[Part]:
         """The bar of a test whose u is not drawn yet."""
@@ -178,20 +178,19 @@ class RoundTable:
         yield self.glyphs.full * filled, f"mark:{WAITING}"
         yield self.glyphs.rest * (cells - filled), "quiet"
 
-    def _test(self, drafted: Drafted, chance: float, gap: str) -> Iterator[Part]:
+    def _test(self, verdict: Verdict, u: float, chance: float, gap: str) -> Iterator[Part]:
         glyphs, cells = self.glyphs, self.columns.bar
         if cells:
-            filled, mark = accept_bar(chance, drafted.u, cells)
+            filled, mark = accept_bar(chance, u, cells)
             text = glyphs.full * filled + glyphs.rest * (cells - filled)
             yield gap, "text"
             for start, end in ((0, mark), (mark + 1, cells)):
-                yield text[start : max(start, min(end, filled))], f"mark:{drafted.verdict}"
+                yield text[start : max(start, min(end, filled))], f"mark:{verdict}"
                 yield text[max(start, filled) : end], "quiet"
                 if start == 0:
                     yield glyphs.test, "strong"
-        u, limit = told_apart(drafted.u, chance, most=3)
-        sign = "<" if drafted.u < chance else glyphs.at_least
-        yield f" {u} {sign} {limit}", "text"
+        shown, limit = told_apart(u, chance, most=3)
+        yield f" {shown} {'<' if u < chance else glyphs.at_least} {limit}", "text"
 
     def _last(self, round: Round, chosen: bool) -> Iterator[Part]:
         last, glyphs = round.correction, self.glyphs

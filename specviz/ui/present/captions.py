@@ -85,9 +85,9 @@ def _why(round: Round, drafted: Drafted) -> str:
         return f"it is {'' if kept else 'not '}the target's first choice"
     if rule_of(round.settings.rule).test == "sample":
         return f"the target drew {'the same' if kept else 'another'}"
-    if drafted.accept_prob is None:
+    if drafted.test is None:
         return ""
-    u, chance = told_apart(drafted.u, drafted.accept_prob)
+    u, chance = told_apart(*drafted.test)
     return f"u {u} is {'' if kept else 'not '}below {chance}"
 
 

@@ -187,7 +187,7 @@ def _drafted(
     return lines
 
 
-def _token(data: bytes, kind: str, room: int, glyphs: Glyphs) -> Line:
+def _token(data: bytes | None, kind: str, room: int, glyphs: Glyphs) -> Line:
     """The token, the sign of its leading space standing back."""
     text = clip(visible(data, ascii=glyphs.ascii), max(1, room), ascii=glyphs.ascii)
     if text.startswith(glyphs.space) and len(text) > 1:
@@ -224,9 +224,10 @@ def _centred(line: Line, cells: int) -> Line:
 def _test(drafted: Drafted, known: Stage, falling: bool, height: int, cells: int, glyphs: Glyphs) -> list[Line]:
     """The chance of acceptance as the filled part of a line from 0 to 1, and u on it once it has fallen."""
     lines: list[Line] = [[] for _ in range(height)]
-    if known == "drafted" or drafted.accept_prob is None or (known == "decided" and _untried(drafted)):
+    if known == "drafted" or drafted.test is None or (known == "decided" and _untried(drafted)):
         return lines
-    filled, mark = accept_bar(drafted.accept_prob, drafted.u, cells)
+    u, chance = drafted.test
+    filled, mark = accept_bar(chance, u, cells)
     kind = drafted.verdict if known == "decided" else WAITING
     told = known == "decided" or falling
     line: Line = []

@@ -29,12 +29,12 @@ class Hit:
 
     round: int
     row: int
-    bytes: bytes
+    bytes: bytes | None
     kind: str
     note: str
     drafted: bool
     q: float | None
-    p: float
+    p: float | None
 
     @property
     def round_row(self) -> RoundRow:
@@ -111,18 +111,20 @@ def _hit(index: int, round: Round, row: int, note: str) -> Hit:
 def _test(round: Round, rejected: Drafted) -> str:
     if greedy(round):
         return "greedy"
-    if rejected.accept_prob is None or rule_of(round.settings.rule).test != "ratio":
+    if rejected.test is None or rule_of(round.settings.rule).test != "ratio":
         return round.settings.rule if rejected.target_sample is None else f"target drew {drawn(round, rejected)}"
-    u, chance = told_apart(rejected.u, rejected.accept_prob, most=3)
+    u, chance = told_apart(*rejected.test, most=3)
     return f"u {u} ≥ {chance}, overlap {short(rejected.overlap)}"
 
 
-def _holding(text: str) -> Callable[[bytes], bool]:
+def _holding(text: str) -> Callable[[bytes | None], bool]:
     """Whether a token holds ``text``, whatever its case, as its characters or as it is shown."""
     wanted = text.casefold()
     known: dict[bytes, bool] = {}
 
-    def holds(data: bytes) -> bool:
+    def holds(data: bytes | None) -> bool:
+        if data is None:
+            return False
         found = known.get(data)
         if found is None:
             forms = data.decode("utf-8", "replace"), visible(data)
