@@ -54,7 +54,7 @@ class TestedPlaces(Sequence[Place]):
     def __init__(self, rounds: Sequence[Round], drafts: DraftRange) -> None:
         self._rounds = rounds
         rows = drafts.rows
-        self._rows = rows[(rows["verdict"] <= REJECTED) & ~np.isnan(rows["p"] + rows["q"] + rows["chance"])]
+        self._rows = rows[(rows["verdict"] <= REJECTED) & ~np.isnan(rows["p"] + rows["q"] + rows["rule_overlap"])]
 
     def __len__(self) -> int:
         return len(self._rows)
