@@ -79,9 +79,7 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
     request = RunRequest("", 0, Settings())
     app = SpecvizApp(
         source,
-        AppOptions(
-            request, live=False, paused=True, pace=0.25, at=source.rounds, trace=path, recorded=lambda: source.lines
-        ),
+        AppOptions(request, paused=True, pace=0.25, at=source.rounds, trace=path, recorded=lambda: source.lines),
     )
     timeline = app.timeline
     told: dict[str, float] = {}

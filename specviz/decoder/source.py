@@ -15,7 +15,7 @@ import transformers
 from specviz import __version__
 from specviz.core.events import End, Event, Header, Progress, Prompt, Ready, Round, Settings
 from specviz.core.options import RunOptions, RunRequest
-from specviz.core.source import Emit
+from specviz.core.source import LIVE, Emit
 from specviz.decoder.checkpoints.hub import PairLocations
 from specviz.decoder.drafters.protocol import Drafter
 from specviz.decoder.loading.pair import LoadedPair, load_pair
@@ -27,6 +27,8 @@ from specviz.decoder.rounds.warm_up import behind_first, calibrate, have_long_st
 
 class LiveSource:
     """Implements Source on real weights."""
+
+    capabilities = LIVE
 
     def __init__(
         self, options: RunOptions, locations: PairLocations | None = None, *, pair: LoadedPair | None = None

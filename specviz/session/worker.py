@@ -1,4 +1,4 @@
-"""The worker thread that runs a source: run, pause, step, change, restart, stop."""
+"""The worker thread that runs a source: run, pause, step, change settings, restart, stop."""
 
 import contextlib
 import threading
@@ -16,12 +16,12 @@ ShouldPause = Callable[[Event], bool]
 
 
 def never(event: Event) -> bool:
-    """No event halts a run."""
+    """No event pauses a run."""
     return False
 
 
 def failure(error: Exception) -> Failed:
-    """What a person is told of an exception that ended the source."""
+    """The event that reports an exception of the source."""
     detail = "".join(traceback.format_exception(error))
     if isinstance(error, SpecvizError):
         return Failed(str(error), detail, error.exit_code)
@@ -31,13 +31,12 @@ def failure(error: Exception) -> Failed:
 class Session:
     """Owns a daemon thread in which a source is opened once and then runs one request at a time.
 
-    ``deliver(run_id, event)`` is called on that thread, in order; run id 0 stands for opening the source.
-    Every other method may be called from any thread and returns at once. A round needs a permit: a step,
-    or being resumed with ``pace`` seconds gone since the last round; what comes between two rounds needs none of its
-    own. Waiting is never part of a round's time.
+    ``deliver(run_id, event)`` is called on that thread, in order; run id 0 means opening the source. Every other method
+    may be called from any thread and returns immediately. A round needs a permit: a step, or ``resume`` and ``pace``
+    seconds since the previous round. Events between two rounds need none. Waiting is never part of a round's time.
 
-    ``halts(event)`` is asked on that thread before an event is delivered. True of a round: the run pauses behind it,
-    and if it is the last one the end, too, waits for a permit.
+    ``should_pause(event)`` is called on that thread before an event is delivered. If it is true for a round, the run
+    pauses after that round; after the last round, End then waits for a permit as well.
     """
 
     def __init__(self, source: Source, deliver: Deliver, should_pause: ShouldPause = never) -> None:
@@ -50,7 +49,9 @@ class Session:
         self._settings = Settings()
         self._running = False
         self._steps = 0
-        self._stepping = False  # a step was taken, and its round has not come yet
+        self._stepping = False  # a step was taken, and its round has not arrived yet
+        self.stopped_at: int | None = None
+        """The round after which ``should_pause`` stopped this run, if it did."""
         self._pace = 0.0
         self._next_round_at = 0.0
         self._closed = False
@@ -60,11 +61,12 @@ class Session:
         self._thread.start()
 
     def begin(self, request: RunRequest, *, paused: bool = False) -> int:
-        """Ask for a new run, which supersedes the current one; returns its id."""
+        """Request a run, which supersedes the current one; returns its id."""
         with self._changed:
             self._run_id += 1
             self._waiting = request
             self._settings = request.settings
+            self.stopped_at = None
             self._running = not paused
             self._stepping = False
             self._steps = 0
@@ -78,7 +80,7 @@ class Session:
             self._changed.notify_all()
 
     def pause(self) -> None:
-        """Stop after the round being made, if any; permits not yet used are dropped."""
+        """Stop after the round in progress, if any; unused permits are dropped."""
         with self._changed:
             self._running = self._stepping = False
             self._steps = 0
@@ -96,16 +98,17 @@ class Session:
 
     @property
     def running(self) -> bool:
+        """Whether rounds are permitted without a step."""
         return self._running
 
     @property
     def is_alive(self) -> bool:
-        """Whether the thread lives: it may, for a while, after ``close``."""
+        """Whether the thread still runs; it may for a while after ``close``."""
         return self._thread.is_alive()
 
     @property
     def pace(self) -> float:
-        """Least number of seconds between the starts of showing two rounds; 0: full speed."""
+        """Minimum seconds between two rounds; 0 is full speed."""
         return self._pace
 
     @pace.setter
@@ -116,7 +119,7 @@ class Session:
             self._changed.notify_all()
 
     def close(self, timeout: float = 1.0) -> None:
-        """Stop for good: after the model call in progress at the latest, waiting for it at most ``timeout`` seconds."""
+        """Stop for good, after the model call in progress; wait at most ``timeout`` seconds for it."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -149,7 +152,7 @@ class Session:
 
     def _play(self, run_id: int, request: RunRequest) -> None:
         events = self._source.run(request, lambda: self._settings, lambda: self._superseded(run_id))
-        free = may_advance = True  # before the rounds, and behind the last one, nothing needs a permit
+        free = may_advance = True  # no permit is needed before the first round or after the last
         with contextlib.closing(events):  # type: ignore[type-var]
             while not self._superseded(run_id):
                 may_advance = may_advance or self._may_advance(run_id)
@@ -160,12 +163,12 @@ class Session:
                     return
                 if isinstance(event, Round):
                     self._next_round_at = time.monotonic() + self._pace
-                halted = self._deliver_event(run_id, event)
+                pauses = self._deliver_event(run_id, event)
                 if isinstance(event, Ready):
                     free = may_advance = False
                 elif isinstance(event, Round):
                     self._stepping = False
-                    free = may_advance = event.stop is not None and not halted
+                    free = may_advance = event.stop is not None and not pauses
                 elif isinstance(event, Calibration):
                     may_advance = free or self._stepping
                 elif isinstance(event, End):
@@ -175,24 +178,25 @@ class Session:
         self._deliver_event(0, event)
 
     def _deliver_event(self, run_id: int, event: Event) -> bool:
-        """Deliver, unless the run has been superseded meanwhile: behind ``close`` or ``begin`` nothing old comes.
-        True: the run was halted at this event."""
-        if not self._current(run_id):
+        """Deliver, unless ``close`` or ``begin`` has superseded the run meanwhile. True: the run pauses here."""
+        if not self._is_current(run_id):
             return False
-        halted = self._should_pause(event) and isinstance(event, Round)
-        if halted:
-            self._halt(run_id)
-        if self._current(run_id):
+        pauses = False
+        if self._should_pause(event) and isinstance(event, Round):
+            pauses = True
+            self._pause_after(event.index, run_id)
+        if self._is_current(run_id):
             self._deliver(run_id, event)
-        return halted
+        return pauses
 
-    def _current(self, run_id: int) -> bool:
+    def _is_current(self, run_id: int) -> bool:
         return not self._closed and run_id in (0, self._run_id)
 
-    def _halt(self, run_id: int) -> None:
-        """Pause before the event is seen, so that whoever answers it with ``resume`` is obeyed."""
+    def _pause_after(self, index: int, run_id: int) -> None:
+        """Pause before the event is seen, so that a ``resume`` in answer to it takes effect."""
         with self._changed:
             if not self._superseded(run_id):
+                self.stopped_at = index
                 self._running = self._stepping = False
                 self._steps = 0
 

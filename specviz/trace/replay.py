@@ -10,7 +10,7 @@ from specviz import bundled
 from specviz.core.events import Calibration, End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
 from specviz.core.safe_text import visible
-from specviz.core.source import Emit
+from specviz.core.source import RECORDED, Emit
 from specviz.trace.jsonl import Placed, Trace, read, records
 from specviz.trace.round_store import RoundLines
 
@@ -30,6 +30,7 @@ class TraceSource:
     """
 
     def __init__(self, *paths: str | Path, bare: bool = False) -> None:
+        self.capabilities = RECORDED
         self.names = tuple(map(str, paths))
         self.lines: RoundLines | None = None
         self._bare = bare

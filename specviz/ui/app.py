@@ -1,12 +1,18 @@
-"""The app: it owns the session and what came of it, and the way out. Screens only show and ask."""
+"""The app: it owns the session, the run on screen and the ways to quit. Screens show and ask."""
 
 import asyncio
 import contextlib
+import shlex
 import time
+import traceback
+from collections.abc import Coroutine, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+from rich.text import Text
 from textual.binding import BindingType
+from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.message import Message
 from textual.notifications import Notification, SeverityLevel
 from textual.screen import Screen
@@ -14,36 +20,97 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from specviz.breakpoints.monitor import BreakpointMonitor
 from specviz.core.events import Event
+from specviz.core.safe_text import safe_terminal_text
 from specviz.core.source import Source
 from specviz.render.screen_text import in_ascii, literal
 from specviz.session.worker import Session
+from specviz.stats.run_stats import RunStats
 from specviz.trace.round_store import Rounds
-from specviz.ui.commands import KeyCommands
-from specviz.ui.dialogs.screenshot import ExportScreen
-from specviz.ui.farewell import farewell
+from specviz.ui.dialogs.save import ScreenshotScreen
+from specviz.ui.main.keys import SCREEN_KEYS
 from specviz.ui.main.screen import MainScreen
 from specviz.ui.present.screen import PresentScreen
 from specviz.ui.run.event_queue import EventQueue
 from specviz.ui.run.playback import Playback
+from specviz.ui.run.status_line import number, rate
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.shared.keys import app_bindings
 from specviz.ui.shared.screenshot import Picture
-from specviz.ui.shared.timers import later
+from specviz.ui.shared.shell import later
 from specviz.ui.terminal_guard import quit_on_signals
 from specviz.ui.themed_app import Themed
 
 QUIT_WAIT_S = 0.3
-"""Seconds a quitting app waits for a model call to end before it leaves the (daemon) thread behind."""
+"""How long a quitting app waits for a model call to end before it abandons the (daemon) thread."""
 FAST_PAINT_S = 0.185
+"""Minimum between two paints while rounds arrive fast: the decoder shares the interpreter with the screen."""
 PAINT_S = 1 / 30
-"""Least seconds between two paints while rounds pour in, and else: the decoder shares the interpreter with us."""
+"""Minimum between two paints otherwise."""
 DRAIN_BUDGET_S = 0.01
+"""How long events are taken from the queue before keys get their turn."""
 DRAIN_GAP_S = 0.005
+"""The turn that keys then get."""
 READ_AHEAD_S = 0.02
+"""Time between two drains while a long recording is read."""
 DRAIN_BATCH = 50
-"""Seconds of folding events in one go, for keys in between, and between two folds while a long recording is read;
-events between two looks at the clock."""
+"""Events between two looks at the clock."""
+
+
+class Command(NamedTuple):
+    name: str
+    action: str
+    help: str
+
+
+class KeyCommands(Provider):
+    """The command palette: the enabled keys by name, and the prepared prompts."""
+
+    def _commands(self) -> Iterator[Command]:
+        assert isinstance(self.app, SpecvizApp)
+        main = self.app.main
+        for key in SCREEN_KEYS:
+            if "{key}" not in key.action and key.is_enabled(main):
+                yield Command(f"{key.label}  {key.shown}", key.action, key.tooltip)
+        what = "run" if main.options.recordings else "prompt"
+        for digit, name in enumerate(main.prepared[:9], start=1):
+            if main.can_choose(digit):
+                yield Command(f"{what} {digit}: {literal(name)}", f"prompt({digit})", "")
+
+    async def discover(self) -> Hits:
+        for command in self._commands():
+            yield DiscoveryHit(Text(command.name), self._run(command), text=command.name, help=command.help)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command in self._commands():
+            if (score := matcher.match(command.name)) > 0:
+                yield Hit(score, Text(command.name), self._run(command), text=command.name, help=command.help)
+
+    def _run(self, command: Command) -> "partial[Coroutine[Any, Any, bool]]":
+        assert isinstance(self.app, SpecvizApp)
+        return partial(self.app.run_action, command.action, self.app.main)
+
+
+def farewell(stats: RunStats, path: Path | None, *, crash: BaseException | None = None) -> str:
+    """The run in one line and the command that replays it; empty if there is neither.
+
+    ``crash`` is an unexpected error of the app, whose traceback comes first.
+    """
+    lines = []
+    if crash is not None:
+        lines.append(safe_terminal_text("".join(traceback.format_exception(crash))).rstrip())
+        lines.append(f"specviz stopped on an unexpected error: {literal(f'{type(crash).__name__}: {crash}')}")
+    rates = stats.whole()
+    if rates.rounds:
+        pooled = ", over all settings" if stats.on_screen().first > 1 else ""
+        lines.append(
+            f"α tested {rate(rates.alpha_tested).strip()} · tokens/round {number(rates.tokens_per_round).strip()}"
+            f" · {rates.rounds} rounds, {rates.tokens} tokens{pooled}"
+        )
+    if path is not None:
+        lines.append(f"specviz replay {literal(shlex.quote(str(path)))}")
+    return "\n".join(lines)
 
 
 class BlockScrollBar(ScrollBarRender):
@@ -54,14 +121,14 @@ class BlockScrollBar(ScrollBarRender):
 
 
 class Wake(Message, bubble=False):
-    """Something is in the inbox. Two of them in a row are one."""
+    """An event is in the queue. Two in a row are merged."""
 
     def can_replace(self, message: Message) -> bool:
         return isinstance(message, Wake)
 
 
 class SpecvizApp(Themed):
-    """Shows one source. After ``run()``, ``return_code`` is the exit code and ``farewell()`` what to print."""
+    """Shows one source. After ``run()``, ``return_code`` is the exit code and ``farewell()`` the text to print."""
 
     TITLE = "specviz"
     CSS_PATH = "specviz.tcss"
@@ -72,14 +139,15 @@ class SpecvizApp(Themed):
 
     def __init__(self, source: Source, options: AppOptions) -> None:
         self.options = options
-        self.timeline = Timeline(follow=options.live, store=self._store, ascii=options.ascii)
+        self.capabilities = source.capabilities
+        self.timeline = Timeline(follow=self.capabilities.can_step, store=self._store, ascii=options.ascii)
         self.queue = EventQueue(options.record, self._wake)
         self.session = Session(source, self.queue.deliver, self._hit_breakpoint)
         self.playback = Playback(
             self.session,
             self.timeline,
             options.request,
-            live=options.live,
+            capabilities=self.capabilities,
             pace=options.pace,
             monitor=BreakpointMonitor(options.breakpoints, self._store),
             loop=options.loop,
@@ -94,7 +162,7 @@ class SpecvizApp(Themed):
         ScrollBar.renderer = BlockScrollBar if options.ascii else ScrollBarRender
         self.use_theme(options.theme)
 
-    # -- life
+    # -- lifecycle
 
     def get_default_screen(self) -> Screen[Any]:
         self.main = MainScreen(self.playback, self.options)
@@ -107,7 +175,7 @@ class SpecvizApp(Themed):
         self.tell_bad_themes()
 
     def present(self, *, by_key: bool = True) -> None:
-        """Put the presentation over the main screen; what is being said there waits for it."""
+        """Open the presentation over the main screen; notifications there are held until it closes."""
         self._held_notifications += self._notifications
         self.clear_notifications()
         self.presentation = PresentScreen(self.playback, self.options, opened_by_key=by_key)
@@ -123,17 +191,15 @@ class SpecvizApp(Themed):
         self.main.update()
 
     def action_export(self) -> None:
-        """Ask where to save a picture of the screen as it is now."""
-
         def done(saved: tuple[Path, ...] | None) -> None:
             if saved:
                 self.notify_literal(f"Saved to {' and '.join(map(str, saved))}")
 
         picture = Picture.of(self)
-        self.push_screen(ExportScreen(picture, self.timeline.shown, ascii=self.options.ascii), done)
+        self.push_screen(ScreenshotScreen(picture, self.timeline.shown, ascii=self.options.ascii), done)
 
     def start(self) -> None:
-        """Begin the first run; called once the first picture is on screen, for loading takes the interpreter's time."""
+        """Begin the first run. Called after the first frame, because loading keeps the interpreter busy."""
         if not self._started:
             self._started = True
             self.session.start()
@@ -147,7 +213,7 @@ class SpecvizApp(Themed):
             self.session.close(timeout=QUIT_WAIT_S)
 
     def quit(self, code: int | None = None) -> None:
-        """Quit: with the exit code of a failure if there was one, unless another is given."""
+        """Quit with ``code``, by default that of a failure, if any."""
         failed = self.timeline.failed
         self.exit(return_code=code if code is not None else failed.exit_code if failed else 0)
 
@@ -162,19 +228,17 @@ class SpecvizApp(Themed):
 
     @property
     def trace_path(self) -> Path | None:
-        """The file this run is in."""
         recordings = self.options.recordings
         recorded = recordings[self.playback.request.recording] if recordings else self.options.trace
         return self.queue.path or recorded
 
     def farewell(self) -> str:
-        """For the normal screen, when the app has left it: what went wrong, the run in numbers, how to see it again."""
-        words = farewell(self.timeline.stats, self.trace_path, crash=self._exception)
-        return in_ascii(words) if self.options.ascii else words
+        """The text for the normal screen after the app has quit: the error, the run in numbers, how to replay it."""
+        text = farewell(self.timeline.stats, self.trace_path, crash=self._exception)
+        return in_ascii(text) if self.options.ascii else text
 
-    def notify_literal(self, message: str, *, error: bool = False) -> None:
-        """The answer to a key, as literal text."""
-        super().notify(literal(message), severity="error" if error else "information", markup=False)
+    def notify_literal(self, message: str) -> None:
+        super().notify(literal(message), markup=False)
 
     def notify(
         self,
@@ -185,7 +249,7 @@ class SpecvizApp(Themed):
         timeout: float | None = None,
         markup: bool = True,
     ) -> None:
-        """What nobody asked for waits until the presentation is over."""
+        """Notifications that no key caused are held until the presentation closes."""
         message = in_ascii(message) if self.options.ascii else message
         if self.presentation is None:
             super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
@@ -195,8 +259,14 @@ class SpecvizApp(Themed):
 
     # -- events
 
+    def begin_paint(self) -> None:
+        self.queue.begin_paint()
+
+    def end_paint(self) -> None:
+        self.queue.end_paint()
+
     def _wake(self) -> None:
-        """On the worker thread: tell the screen there is something, unless it is gone."""
+        """On the worker thread: wake the screen, unless it has closed."""
         with contextlib.suppress(RuntimeError):
             self.post_message(Wake())
 
@@ -212,25 +282,25 @@ class SpecvizApp(Themed):
                 self._drain()
 
     def _store(self) -> Rounds:
-        """Where the rounds of the latest run are kept."""
+        """A store for the rounds of the latest run."""
         if self.options.recorded is not None:
             return Rounds(self.options.recorded(), bare=True)
         return Rounds(self.queue.lines)
 
     def _hit_breakpoint(self, event: Event) -> bool:
-        """On the worker thread: whether sampling stops here. A recorded run is read on; it stops where it is shown."""
-        return self.playback.monitor.add(event) and self.options.live
+        """On the worker thread: whether sampling stops after this event. What cannot step is read on."""
+        return self.playback.monitor.add(event) and self.capabilities.can_step
 
     def _drain_delay(self, wait: float) -> float:
-        """When to fold again where the next paint is ``wait`` seconds away: a recording is read on meanwhile; where
-        rounds come fast, the one behind which to paint is about to come then."""
+        """When to drain next if the next paint is ``wait`` seconds away. A recording is read on meanwhile; if rounds
+        arrive fast, the drain waits for the round after which to paint."""
         if self.timeline.expected_rounds is not None:
             return min(wait, READ_AHEAD_S)
         return wait + READ_AHEAD_S if self.playback.is_fast else wait
 
     def _drain(self) -> None:
         self._drain_timer = None
-        if not self.main.is_attached:  # the app is being left
+        if not self.main.is_attached:  # the app is quitting
             return
         until = time.monotonic() + DRAIN_BUDGET_S
         while len(self.queue) and time.monotonic() < until:
@@ -242,7 +312,7 @@ class SpecvizApp(Themed):
             self.main.take_run()
             shown = self.presentation or self.main
             shown.update()
-            shown.call_after_refresh(self.queue.end_paint)
+            shown.call_after_refresh(self.end_paint)
             is_fast = self.playback.is_fast
             self._next_paint = time.monotonic() + (FAST_PAINT_S if is_fast else PAINT_S)
             self.queue.paint_at = self._next_paint if is_fast and self.timeline.expected_rounds is None else None

@@ -24,7 +24,7 @@ from specviz.core.events import (
     Timing,
 )
 from specviz.core.options import RunRequest
-from specviz.core.source import Emit
+from specviz.core.source import LIVE, Emit
 from specviz.session.worker import Session, never
 from tests.builders import make_round
 
@@ -46,6 +46,7 @@ class Script:
     before: Callable[[int], None] = lambda _: None
     asked: list[Settings] = field(default_factory=list)
     closed: int = 0
+    capabilities = LIVE
 
     def open(self, emit: Emit) -> None:
         emit(Progress("target", 1, 2, "tensors"))

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 
 from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
-from specviz.core.source import Emit
+from specviz.core.source import LIVE, Capabilities, Emit
 from specviz.ui.app import SpecvizApp
 from specviz.ui.run.playback import Playback
 from specviz.ui.shared.app_options import AppOptions
@@ -52,6 +52,7 @@ class Script:
     gate: threading.Event = field(default_factory=threading.Event)
     loading: threading.Event = field(default_factory=threading.Event)
     loaded: bool = False
+    capabilities: Capabilities = LIVE
     sampled: int = 0
     requests: list[RunRequest] = field(default_factory=list)
 

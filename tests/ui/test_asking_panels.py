@@ -15,12 +15,12 @@ from specviz.breakpoints.monitor import Breakpoint, parse_breakpoint
 from specviz.core.events import Round
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.ui.dialogs.breakpoints import BreakpointsScreen, KindLine
-from specviz.ui.dialogs.find import FindScreen
+from specviz.ui.dialogs.find import FindScreen, GoToScreen
 from specviz.ui.dialogs.find_results import HitList
-from specviz.ui.dialogs.go_to import GoToScreen
 from specviz.ui.dialogs.help import HelpScreen
 from specviz.ui.dialogs.prompt import PromptScreen
 from specviz.ui.dialogs.save import SaveScreen
+from specviz.ui.main.keys import KEYS
 from specviz.ui.widgets.input_field import Field, Toggle
 from tests.builders import known, make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
@@ -384,7 +384,7 @@ async def test_no_round_is_refused_in_words(typed: str) -> None:
         await write(pilot, typed)
         await pilot.press("enter")
         assert app.answer is NOT_YET
-        assert "A round is a number from 1 to 61." in " ".join(boxed(app))
+        assert "Enter a number from 1 to 61." in " ".join(boxed(app))
         for line in screen_lines(app):
             assert_safe(line)
         await write(pilot, " 61 ")
@@ -422,7 +422,7 @@ def asking(tmp_path: Path) -> dict[str, tuple[Screen[Any], tuple[str, ...], Any]
         "prompt": (PromptScreen("Once"), ("enter", "enter"), "Once"),
         "save": (save, ("enter", "enter"), saved),
         "away": (GoToScreen(61), ("escape", "escape"), None),
-        "help": (HelpScreen(), ("question_mark", "question_mark"), None),
+        "help": (HelpScreen(KEYS), ("question_mark", "question_mark"), None),
     }
 
 
@@ -444,7 +444,7 @@ async def test_nothing_is_answered_below_another_screen() -> None:
     async with asked(GoToScreen(61)) as (app, pilot):
         below = app.screen
         assert isinstance(below, GoToScreen)
-        app.push_screen(HelpScreen())
+        app.push_screen(HelpScreen(KEYS))
         await pilot.pause()
         below.answer(5)
         await pilot.pause()

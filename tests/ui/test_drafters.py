@@ -7,10 +7,10 @@ import pytest
 from specviz.core.events import Settings
 from specviz.core.options import RunRequest
 from specviz.core.safe_text import width
-from specviz.ui.commands import KeyCommands
+from specviz.core.source import LIVE, RECORDED
+from specviz.ui.app import KeyCommands
 from specviz.ui.run.playback import Playback
-from specviz.ui.run.status_line import run_fields
-from specviz.ui.run.status_model import is_enabled, run_status
+from specviz.ui.run.status_line import run_fields, run_status
 from specviz.ui.run.timeline import Timeline
 from tests.builders import make_header, make_run
 from tests.ui.conftest import Script, hit, make_app, options, ready, sampled
@@ -21,7 +21,9 @@ ALL = ("model", "ngram", "layers")
 
 
 def playback(drafters: Sequence[str] | None, *, live: bool = True, drafter: str = "model") -> Playback:
-    made = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings(drafter=drafter)), live=live)
+    made = Playback(
+        Recorded(), Timeline(), RunRequest("a", 3, Settings(drafter=drafter)), capabilities=LIVE if live else RECORDED
+    )
     made.begin(made.request, paused=True)
     config = {} if drafters is None else {"drafters": list(drafters), "exit_layer": 2}
     feed(made, make_header(config=config), *make_run(2))
@@ -32,7 +34,7 @@ def test_the_drafters_there_are_in_turn() -> None:
     made = playback(ALL)
     seen = []
     for _ in range(4):
-        assert is_enabled("drafter", made)
+        assert made.can_change_drafter
         made.change_drafter()
         seen.append(made.settings.drafter)
     assert seen == ["ngram", "layers", "model", "ngram"]
@@ -48,15 +50,15 @@ def test_a_drafter_of_another_run_gives_way_to_the_first() -> None:
 @pytest.mark.parametrize("drafters", [None, (), ("ngram",)])
 def test_with_one_drafter_there_is_nothing_to_switch_to(drafters: Sequence[str] | None) -> None:
     made = playback(drafters)
-    assert not is_enabled("drafter", made)
+    assert not made.can_change_drafter
     made.change_drafter()
     assert made.settings == Settings()
 
 
 def test_a_recorded_run_and_one_not_begun_have_none() -> None:
-    assert not is_enabled("drafter", playback(ALL, live=False))
-    unread = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
-    assert not is_enabled("drafter", unread)
+    assert not playback(ALL, live=False).can_change_drafter
+    unread = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings()))
+    assert not unread.can_change_drafter
 
 
 def shown(made: Playback, cells: int = 120) -> str:
@@ -77,7 +79,7 @@ def test_the_status_line_says_what_drafts_and_what_will() -> None:
 
 def _at(drafter: str) -> Playback:
     """Before the first round of a run that begins with this drafter."""
-    made = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings(drafter=drafter)), live=True)
+    made = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings(drafter=drafter)))
     made.begin(made.request, paused=True)
     feed(made, make_header(config={"drafters": list(ALL), "exit_layer": 2}))
     return made

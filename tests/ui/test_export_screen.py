@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from specviz.ui.app import SpecvizApp
-from specviz.ui.dialogs.screenshot import ExportScreen, both, free_path
+from specviz.ui.dialogs.save import SUFFIXES, ScreenshotScreen, both, free_path
 from specviz.ui.shared.screenshot import CELL_WIDTH, Picture, svg, text
 from tests.builders import make_header, make_round
 from tests.core.test_safe_text import NASTY, assert_safe
@@ -70,9 +70,9 @@ def test_markup_is_text_and_nothing_comes_from_elsewhere() -> None:
     assert re.findall(r"https?://[^\"]+", drawn) == ["http://www.w3.org/2000/svg"]
 
 
-async def opened(pilot: Pilot[None], app: SpecvizApp) -> ExportScreen:
+async def opened(pilot: Pilot[None], app: SpecvizApp) -> ScreenshotScreen:
     await hit(pilot, "x")
-    assert isinstance(app.screen, ExportScreen)
+    assert isinstance(app.screen, ScreenshotScreen)
     return app.screen
 
 
@@ -115,7 +115,7 @@ async def test_nothing_is_overwritten_and_half_a_picture_is_not_left(
         field = screen.query_one(Input)
         assert field.value.endswith("specviz-round-0-2.svg"), "either name being taken"
         for name, trouble in (
-            ("other", "other.txt is there already"),
+            ("other", "other.txt already exists"),
             ("none/x.svg", "No such file"),
             ("\0", "null"),
             ("~nobody-of-that-name/x", "home"),
@@ -134,7 +134,7 @@ async def test_nothing_is_overwritten_and_half_a_picture_is_not_left(
 def test_both_files_from_either_name(tmp_path: Path) -> None:
     for name in ("run.1", "run.1.svg", "run.1.txt"):
         assert [path.name for path in both(tmp_path / name)] == ["run.1.svg", "run.1.txt"]
-    assert free_path(tmp_path, "a") == tmp_path / "a.svg"
+    assert free_path(tmp_path, "a", SUFFIXES) == tmp_path / "a.svg"
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])

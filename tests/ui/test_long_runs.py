@@ -16,6 +16,7 @@ from specviz.breakpoints.monitor import BreakpointMonitor, parse_breakpoint
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
+from specviz.core.source import RECORDED
 from specviz.lab.lossless import toy_shares
 from specviz.render import transcript, transcript_pages
 from specviz.render.glyphs import UNICODE
@@ -33,8 +34,7 @@ from specviz.ui.dialogs.find_results import HitList
 from specviz.ui.lab.lossless_screen import LosslessScreen
 from specviz.ui.main.text_panel import TextPanel
 from specviz.ui.run.playback import Playback
-from specviz.ui.run.status_line import loading, run_fields
-from specviz.ui.run.status_model import run_status
+from specviz.ui.run.status_line import loading, run_fields, run_status
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import LAST_ROUND
 from tests.builders import known, make_header, make_run
@@ -180,7 +180,7 @@ def long_recording(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path,
 
 
 def reading() -> Playback:
-    made = Playback(Recorded(), Timeline(follow=False), RunRequest("a", 0, Settings()), live=False)
+    made = Playback(Recorded(), Timeline(follow=False), RunRequest("a", 0, Settings()), capabilities=RECORDED)
     made.begin(made.request, at=400)
     made.accept(0, Progress("recording", 0, 400, "rounds"))
     feed(made, make_header(), Ready(), *RUN[:120])
@@ -188,7 +188,7 @@ def reading() -> Playback:
 
 
 def fields(made: Playback) -> list[str]:
-    return [field.forms[0] for field in run_fields(run_status(made, options(live=False)))]
+    return [field.forms[0] for field in run_fields(run_status(made, options()))]
 
 
 def test_while_a_recording_is_read_it_says_how_far_and_shows_the_newest_round() -> None:
@@ -227,7 +227,7 @@ async def test_a_long_recording_is_shown_while_it_is_read_and_read_back_from_its
     path, source = long_recording(tmp_path, monkeypatch)
     whole = read(path).rounds
     assert source.rounds == 400
-    app = SpecvizApp(source, options(live=False, trace=path, at=400, recorded=lambda: source.lines))
+    app = SpecvizApp(source, options(trace=path, at=400, recorded=lambda: source.lines))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.timeline.end is not None and app.timeline.shown == 400)
         await pilot.pause()
@@ -253,7 +253,6 @@ async def test_long_and_short_recordings_stand_behind_the_digits(
     app = SpecvizApp(
         source,
         options(
-            live=False,
             trace=long,
             recordings=(long, short),
             prompts=(),
@@ -283,9 +282,7 @@ async def test_a_long_recording_is_presented_without_its_rounds_being_read_again
         return read_one(lines, place, bare=bare)
 
     monkeypatch.setattr(RoundLines, "round", read_and_tell)
-    app = SpecvizApp(
-        source, options(live=False, present=True, paused=True, trace=path, prompts=(), recorded=lambda: source.lines)
-    )
+    app = SpecvizApp(source, options(present=True, paused=True, trace=path, prompts=(), recorded=lambda: source.lines))
     app.animation_level = "none"
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.timeline.over)
@@ -313,8 +310,8 @@ async def test_a_line_that_is_none_ends_the_reading_with_its_number(
     lines = path.read_bytes().splitlines()
     lines[300] = b"{}"
     path.write_bytes(b"\n".join(lines))
-    app = SpecvizApp(TraceSource(path, bare=True), options(live=False, trace=path, at=400))
-    app.options = options(live=False, trace=path, at=400, recorded=lambda: app.session._source.lines)  # type: ignore[attr-defined]
+    app = SpecvizApp(TraceSource(path, bare=True), options(trace=path, at=400))
+    app.options = options(trace=path, at=400, recorded=lambda: app.session._source.lines)  # type: ignore[attr-defined]
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.timeline.failed is not None)
         await pilot.pause()

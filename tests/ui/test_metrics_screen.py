@@ -7,12 +7,12 @@ from textual.strip import Strip
 
 from specviz.stats.draft_table import DraftTable
 from specviz.stats.run_stats import RunStats
+from specviz.ui.main.keys import KEYS
 from specviz.ui.metrics import screen
 from specviz.ui.metrics.scope import Scope, scope_of
 from specviz.ui.metrics.screen import MetricsScreen
 from specviz.ui.metrics.tokens_tab import TokenTable
 from specviz.ui.run.timeline import Timeline
-from specviz.ui.shared.keys import KEYS
 from specviz.ui.widgets.line_list import LineList
 from tests.builders import make_drafted, make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
@@ -48,7 +48,7 @@ def test_keys_go_through_the_tabs() -> None:
 def test_no_key_means_something_else_here() -> None:
     """The one key table holds on every screen: what it names is not taken for a tab or an order."""
     own = {key for binding in MetricsScreen.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")}
-    named = {key for entry in KEYS for key in entry.keys}
+    named = {key for rows in KEYS.values() for row in rows for key in row.keys}
     assert own & named == {"q", "escape", "m", "left", "right", "x"}
 
     async def scenario(app: Host, pilot: Pilot[None]) -> None:

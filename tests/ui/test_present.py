@@ -15,11 +15,10 @@ from specviz.session.recorder import Recorder
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.dialogs.help import HelpScreen
-from specviz.ui.present.captions import GROUPS, KEYS
+from specviz.ui.present.captions import KEYS
 from specviz.ui.present.screen import PresentScreen
 from specviz.ui.run.playback import next_pace
 from specviz.ui.shared.app_options import AUTO_PACE
-from specviz.ui.shared.keys import KEYS as MAIN_KEYS
 from tests.builders import known, make_header, make_round
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.ui.conftest import PROMPTS, Script, hit, make_app, on_main, options, ready, until
@@ -52,7 +51,7 @@ def replayed(*paths: Path, **changes: Any) -> SpecvizApp:
     recordings = paths if len(paths) > 1 else ()
     app = SpecvizApp(
         TraceSource(*paths),
-        options(live=False, present=True, trace=paths[0], recordings=recordings, prompts=(), **changes),
+        options(present=True, trace=paths[0], recordings=recordings, prompts=(), **changes),
     )
     app.animation_level = "none"
     return app
@@ -194,17 +193,17 @@ async def test_every_key_of_the_table_is_bound_to_an_action_and_on_the_list_of_k
     app = presented()
     async with app.run_test(size=LARGE) as pilot:
         await ready(pilot, app)
-        for key in KEYS:
+        rows = [key for keys in KEYS.values() for key in keys]
+        for key in rows:
             for name, action in zip(key.keys, key.actions, strict=True):
                 assert any(b.action == action for b in stage(app)._bindings.key_to_bindings[name]), name
                 assert callable(getattr(stage(app), f"action_{action.partition('(')[0]}"))
-        assert {key.group for key in KEYS} == set(GROUPS)
-        assert {"b", "full_stop"}.isdisjoint(name for key in KEYS for name in key.keys)
+        assert {"b", "full_stop"}.isdisjoint(name for key in rows for name in key.keys)
         await hit(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         shown = "\n".join(lines(app))
-        assert all(key.label in shown for key in KEYS)
-        assert not any(key.label in shown for key in MAIN_KEYS if key.label == "breakpoints")
+        assert all(key.label in shown for key in rows) and all(group in shown for group in KEYS)
+        assert "breakpoints" not in shown
         await hit(pilot, "escape")
         assert len(app.screen_stack) == 2
 
@@ -241,7 +240,7 @@ async def test_loop_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 async def test_the_main_screen_loops_too(tmp_path: Path) -> None:
     path = recorded(tmp_path, n_rounds=3)
-    app = SpecvizApp(TraceSource(path), options(live=False, trace=path, paused=False, pace=0.001, loop=True))
+    app = SpecvizApp(TraceSource(path), options(trace=path, paused=False, pace=0.001, loop=True))
     async with app.run_test(size=LARGE) as pilot:
         for _ in range(2):
             await until(pilot, lambda: app.timeline.shown == 3)
@@ -380,7 +379,7 @@ async def test_digits_choose_among_recorded_runs(tmp_path: Path, present: bool) 
     second = recorded(tmp_path, "b.jsonl", n_rounds=5)
     app = SpecvizApp(
         TraceSource(first, second),
-        options(live=False, present=present, trace=first, recordings=(first, second), prompts=(), at=99),
+        options(present=present, trace=first, recordings=(first, second), prompts=(), at=99),
     )
     app.animation_level = "none"
     async with app.run_test(size=LARGE) as pilot:
@@ -401,10 +400,10 @@ async def test_another_prepared_run_is_laid_out_for_its_own_k(tmp_path: Path, pr
 
     wide = recorded(tmp_path, "wide.jsonl", make=k_of(32), n_rounds=2)
     narrow = recorded(tmp_path, "narrow.jsonl", make=k_of(4), n_rounds=3)
-    alone = SpecvizApp(TraceSource(narrow), options(live=False, present=present, trace=narrow, prompts=(), at=1))
+    alone = SpecvizApp(TraceSource(narrow), options(present=present, trace=narrow, prompts=(), at=1))
     both = SpecvizApp(
         TraceSource(wide, narrow),
-        options(live=False, present=present, trace=wide, recordings=(wide, narrow), prompts=(), at=1),
+        options(present=present, trace=wide, recordings=(wide, narrow), prompts=(), at=1),
     )
     laid_out = []
     for app in (both, alone):
@@ -444,7 +443,9 @@ async def test_keys_right_behind_a_digit_wait_for_the_run(tmp_path: Path) -> Non
             assert (app.timeline.shown, app.timeline.reveal and app.timeline.phase[0]) == reached, keys
 
 
-NAMED = {key: action for row in KEYS for key, action in zip(row.keys, row.actions, strict=True)}
+NAMED = {
+    key: action for rows in KEYS.values() for row in rows for key, action in zip(row.keys, row.actions, strict=True)
+}
 
 
 async def test_a_live_run_takes_a_key_right_behind_a_digit() -> None:

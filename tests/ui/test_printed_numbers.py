@@ -389,7 +389,7 @@ def test_the_screen_paints_these_pages(bundled_200: Path) -> None:
 
 
 async def test_the_app_prints_the_numbers_worked_out_by_hand() -> None:
-    app = SpecvizApp(TraceSource(SMALL), options(live=False, trace=SMALL))
+    app = SpecvizApp(TraceSource(SMALL), options(trace=SMALL))
     lines = [by_hand(line) for line in reference_stats.load(SMALL).rounds]
     async with app.run_test(size=(230, 90)) as pilot:
         await ready(pilot, app)

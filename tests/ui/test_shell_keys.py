@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from specviz.core.source import RECORDED, Capabilities
+from specviz.ui.app import KeyCommands
 from specviz.ui.dialogs.help import HelpScreen
 from specviz.ui.dialogs.prompt import PromptArea, PromptScreen
 from specviz.ui.dialogs.save import SaveScreen
-from specviz.ui.shared.keys import BY_ID, EVERYWHERE, GROUPS, KEYS
+from specviz.ui.main.keys import BY_ACTION, KEYS, PALETTE
+from specviz.ui.shared.keys import GLOBAL_KEYS
 from tests.ui.conftest import PROMPTS, Script, hit, make_app, mode, on_main, ready, sampled, until
 
 SIZE = (120, 40)
@@ -226,7 +229,7 @@ async def test_a_text_field_keeps_its_letters_but_not_the_way_out(key: str, code
 
 
 async def test_a_recorded_run_can_be_walked_and_not_sampled() -> None:
-    app = make_app(live=False, paused=False, pace=0.0)
+    app = make_app(Script(capabilities=RECORDED), paused=False, pace=0.0)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.timeline.end is not None and app.timeline.shown == 20)
         for action in ("again", "reseed", "edit", "prompt(1)", "k(1)", "k(-1)", "temperature(1)", "temperature(-1)"):
@@ -239,10 +242,41 @@ async def test_a_recorded_run_can_be_walked_and_not_sampled() -> None:
 
 
 async def test_a_recorded_run_opens_paused_on_a_round() -> None:
-    app = make_app(live=False, paused=False, at=7)
+    app = make_app(Script(capabilities=RECORDED), paused=False, at=7)
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.timeline.end is not None)
         assert (app.timeline.shown, mode(app.playback)) == (7, "paused")
+
+
+async def test_a_live_source_that_cannot_restart_or_change_settings_has_those_keys_disabled() -> None:
+    fixed = Capabilities(can_change_settings=False, can_restart=False, has_probabilities=False)
+    script = Script(capabilities=fixed)
+    app = make_app(script)
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        await sampled(pilot, app, 2)
+        off = "again", "reseed", "edit", "prompt(1)", "k(1)", "k(-1)", "temperature(1)", "drafter", "worst"
+        assert [action for action in off if app.main.is_enabled(action)] == []
+        assert all(app.main.is_enabled(action) for action in ("play", "forward", "back", "rejection(1)", "inspect"))
+        await hit(pilot, "r", "R", "e", "1", "plus", "minus", "greater_than_sign", "o", "w")
+        assert on_main(app) and len(script.requests) == 1
+        assert app.playback.settings == app.options.request.settings
+        assert (app.timeline.shown, app.timeline.total) == (2, 2)
+        names = [command.name for command in KeyCommands(app.main)._commands()]
+        assert "run again  r" not in names and "next round  n" in names
+        await hit(pilot, "space")
+        await until(pilot, lambda: app.timeline.end is not None)
+        assert app.timeline.total == script.n_rounds
+
+
+async def test_a_live_source_that_cannot_step_runs_on_while_the_display_pauses() -> None:
+    script = Script(capabilities=Capabilities(can_step=False), n_rounds=5)
+    app = make_app(script)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: app.timeline.end is not None)
+        assert (app.timeline.total, app.timeline.shown, mode(app.playback)) == (5, 0, "paused")
+        await hit(pilot, "n", "n")
+        assert (app.timeline.shown, script.sampled) == (2, 5)
 
 
 def _parsed(action: str) -> tuple[str, tuple[object, ...]]:
@@ -253,18 +287,17 @@ def _parsed(action: str) -> tuple[str, tuple[object, ...]]:
 async def test_every_key_of_the_table_is_bound_once_with_a_tooltip_and_an_action_that_exists() -> None:
     app = make_app()
     async with app.run_test(size=SIZE):
-        assert {key.group for key in KEYS} == set(GROUPS)
-        all_keys = [name for key in KEYS for name in key.keys]
+        rows = [key for keys in KEYS.values() for key in keys]
+        all_keys = [name for key in rows for name in key.keys]
         assert len(all_keys) == len(set(all_keys))
-        for key in KEYS:
+        for key in rows:
             assert key.tooltip
-            owner: object = app if key.id in EVERYWHERE else app.main
-            bound = (app if key.id in EVERYWHERE else app.main)._bindings.key_to_bindings
+            owner = app if key in (PALETTE, *GLOBAL_KEYS) else app.main
             for name, action in zip(key.keys, key.actions, strict=True):
-                if key.id == "palette":
+                if key == PALETTE:
                     assert name == app.COMMAND_PALETTE_BINDING
                     continue
-                assert any(binding.action == action for binding in bound[name]), name
+                assert any(binding.action == action for binding in owner._bindings.key_to_bindings[name]), name
                 assert callable(getattr(owner, f"action_{_parsed(action)[0]}"))
 
 
@@ -288,7 +321,7 @@ PLAIN = {"space", "left", "right", "up", "down", "escape", "enter"}
 def test_every_main_action_has_a_plain_key() -> None:
     """C80: inside tmux only letters, space, enter, arrows and escape surely arrive."""
     for action in ("play", "forward", "back", "token(1)", "help", "quit", "again", "edit", "close"):
-        assert any(len(key) == 1 or key in PLAIN or key == "question_mark" for key in BY_ID[action].keys), action
+        assert any(len(key) == 1 or key in PLAIN or key == "question_mark" for key in BY_ACTION[action].keys), action
 
 
 async def test_keys_work_wherever_the_focus_is() -> None:

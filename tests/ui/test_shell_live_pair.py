@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from specviz.breakpoints.monitor import parse_breakpoint
 from specviz.core.events import Event, Header, Round, Settings, Timing
 from specviz.core.options import PairOptions, RunOptions, RunRequest
-from specviz.core.source import Emit, Source
+from specviz.core.source import LIVE, Emit, Source
 from specviz.decoder.source import LiveSource
 from specviz.render.phases import phases
 from specviz.session.recorder import Recorder
@@ -39,6 +39,8 @@ CONDITIONS = (
 
 class Loaded:
     """A source that is opened already, and whose header calls `` no`` an end of text, so that the condition holds."""
+
+    capabilities = LIVE
 
     def __init__(self, source: LiveSource) -> None:
         self._source = source
@@ -80,9 +82,7 @@ def live_app(untouched: Untouched, path: Path, *conditions: str) -> SpecvizApp:
 
 
 def recorded_app(path: Path, *conditions: str) -> SpecvizApp:
-    return SpecvizApp(
-        TraceSource(path), options(live=False, trace=path, breakpoints=tuple(map(parse_breakpoint, conditions)))
-    )
+    return SpecvizApp(TraceSource(path), options(trace=path, breakpoints=tuple(map(parse_breakpoint, conditions))))
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)

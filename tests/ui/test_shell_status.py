@@ -9,7 +9,8 @@ from specviz.core.events import Calibration, End, Event, Progress, Ready, Settin
 from specviz.core.options import RunRequest
 from specviz.core.safe_text import width
 from specviz.stats.run_stats import Rates, RunStats
-from specviz.ui.farewell import farewell
+from specviz.ui.app import farewell
+from specviz.ui.main.keys import BY_ACTION, hints
 from specviz.ui.run.playback import Playback
 from specviz.ui.run.status_line import (
     RunStatus,
@@ -20,12 +21,12 @@ from specviz.ui.run.status_line import (
     rate,
     rate_fields,
     run_fields,
+    run_status,
     short_error,
     signed,
     spaced,
     spread,
 )
-from specviz.ui.run.status_model import hints, is_enabled, run_status
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import AppOptions
 from tests.builders import make_calibration, make_header, make_round, make_run
@@ -137,7 +138,7 @@ VIEW = RunStatus(
     next=Settings(),
     pace=0.25,
     mode="paused",
-    live=True,
+    is_live=True,
     index=37,
     total=61,
     progress=None,
@@ -208,7 +209,7 @@ def test_no_line_is_wider_than_its_room_where_the_needed_fits(cells: int) -> Non
 
 
 def test_the_view_of_a_run() -> None:
-    playback = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
+    playback = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings()))
     playback.begin(playback.request, paused=True)
     feed(playback, make_header(), *make_run(3))
     playback.change_k(2)
@@ -220,7 +221,7 @@ def test_the_view_of_a_run() -> None:
 
 
 def test_the_footer_holds_six_to_eight_hints_that_fit_into_78_cells() -> None:
-    playback = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings()), live=True)
+    playback = Playback(Recorded(), Timeline(), RunRequest("a", 3, Settings()))
     playback.begin(playback.request)
     states = [hints(playback)]
     events: tuple[Event, ...] = (make_header(), Ready(), make_round(1), End("end_of_text"))
@@ -231,7 +232,7 @@ def test_the_footer_holds_six_to_eight_hints_that_fit_into_78_cells() -> None:
         assert 5 <= len(shown) <= 8
         text = "  ".join("/".join(hint.shown) + " " + hint.label for hint in shown)
         assert width(text) <= 78, text
-        assert all(isinstance(is_enabled(action, playback), bool) for hint in shown for action in hint.actions)
+        assert all(action in BY_ACTION for hint in shown for action in hint.actions)
 
 
 def test_farewell_names_the_numbers_and_the_way_back() -> None:

@@ -15,8 +15,7 @@ from specviz.session.recorder import Recorder
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.dialogs.breakpoints import BreakpointsScreen
-from specviz.ui.dialogs.find import FindScreen
-from specviz.ui.dialogs.go_to import GoToScreen
+from specviz.ui.dialogs.find import FindScreen, GoToScreen
 from specviz.ui.metrics.screen import MetricsScreen
 from tests.builders import known, make_round
 from tests.ui.conftest import Script, hit, make_app, mode, on_main, options, ready, sampled, stops, until
@@ -296,6 +295,6 @@ async def test_a_recorded_run_stops_where_the_live_one_did(tmp_path: Path) -> No
     path = tmp_path / "run.jsonl"
     app = make_app(Script(n_rounds=9), breakpoints=breakpoints, record=lambda: Recorder(path))
     live = await stops(app)
-    recorded = SpecvizApp(TraceSource(path), options(live=False, trace=path, breakpoints=breakpoints))
+    recorded = SpecvizApp(TraceSource(path), options(trace=path, breakpoints=breakpoints))
     assert await stops(recorded) == live
     assert len(live) > 3

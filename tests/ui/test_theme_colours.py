@@ -163,7 +163,7 @@ async def test_all_text_on_the_main_screen(ascii: bool) -> None:
         await until(pilot, lambda: app.timeline.end is not None)
         await hit(pilot, "p", "p", "left")
         app.notify_literal("All is well.")
-        app.notify_literal("All is not.", error=True)
+        app.notify("All is not.", severity="error", markup=False)
         await check_all_themes(app, pilot)
 
 

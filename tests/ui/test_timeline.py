@@ -4,9 +4,10 @@ import pytest
 
 from specviz.core.events import End, Event, Failed, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
+from specviz.core.source import LIVE, RECORDED
 from specviz.session.worker import Session
-from specviz.ui.run.playback import Playback
-from specviz.ui.run.timeline import Timeline, with_temperature_step
+from specviz.ui.run.playback import Playback, with_temperature_step
+from specviz.ui.run.timeline import Timeline
 from tests.builders import make_calibration, make_header, make_round, make_run
 from tests.ui.conftest import mode
 
@@ -16,6 +17,7 @@ class Recorded(Session):
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.stopped_at = None
         self._running = True
         self._runs = 0
         self._speed = 0.0
@@ -53,7 +55,13 @@ def feed(made: Playback, *events: Event) -> None:
 
 def playback(rounds: list[Round] | None = None, *, live: bool = True, paused: bool = True) -> tuple[Playback, Recorded]:
     session = Recorded()
-    made = Playback(session, Timeline(follow=live), RunRequest("a", 7, Settings()), live=live, pace=0.25)
+    made = Playback(
+        session,
+        Timeline(follow=live),
+        RunRequest("a", 7, Settings()),
+        capabilities=LIVE if live else RECORDED,
+        pace=0.25,
+    )
     made.begin(made.request, paused=paused)
     session.calls.clear()
     feed(made, make_header(), Ready(), *(rounds or []))
@@ -139,7 +147,7 @@ def test_a_recorded_run_plays_to_its_end_and_stops() -> None:
 
 def test_a_recorded_run_opens_on_the_round_asked_for() -> None:
     session = Recorded()
-    made = Playback(session, Timeline(follow=False), RunRequest("a", 0, Settings()), live=False)
+    made = Playback(session, Timeline(follow=False), RunRequest("a", 0, Settings()), capabilities=RECORDED)
     made.begin(made.request, at=2)
     feed(made, make_header(), Ready(), *make_run(3), End("max_new_tokens"))
     assert (made.timeline.shown, mode(made)) == (2, "paused")
@@ -147,7 +155,7 @@ def test_a_recorded_run_opens_on_the_round_asked_for() -> None:
 
 def test_a_round_beyond_the_recorded_ones_opens_the_last() -> None:
     session = Recorded()
-    made = Playback(session, Timeline(follow=False), RunRequest("a", 0, Settings()), live=False)
+    made = Playback(session, Timeline(follow=False), RunRequest("a", 0, Settings()), capabilities=RECORDED)
     made.begin(made.request, at=99)
     feed(made, make_header(), Ready(), *make_run(3), End("max_new_tokens"))
     assert made.timeline.shown == 3

@@ -1,6 +1,6 @@
 """What is to be done a little later is done, however little later that is."""
 
-from specviz.ui.shared.timers import later
+from specviz.ui.shared.shell import later
 from tests.ui.conftest import make_app, ready, until
 
 

@@ -97,7 +97,6 @@ def replay(traces: Sequence[str], display: AppOptions) -> int:
     paths = tuple(map(Path, traces))
     display = replace(
         display,
-        live=False,
         trace=paths[0],
         recordings=paths if len(paths) > 1 else (),
         recorded=lambda: source.lines,

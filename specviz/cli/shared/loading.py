@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from specviz.core.events import Event, Progress, Settings, Stage
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.core.safe_text import safe_terminal_text
-from specviz.core.source import Emit, Source
+from specviz.core.source import LIVE, Emit, Source
 from specviz.core.units import bytes_in_words
 from specviz.render.console import say
 from specviz.render.download_rate import Transfer
@@ -35,6 +35,8 @@ def locator(pair: PairOptions, emit: Emit) -> "Locator":
 
 class DeferredSource:
     """Implements Source by the decoder's own, which ``open`` imports and makes."""
+
+    capabilities = LIVE
 
     def __init__(self, options: RunOptions) -> None:
         self._options = options

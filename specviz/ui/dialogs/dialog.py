@@ -1,4 +1,4 @@
-"""What screens that give an answer have in common, and panels over the main screen."""
+"""The base classes of screens that return an answer."""
 
 from typing import TypeVar
 
@@ -8,11 +8,11 @@ Result = TypeVar("Result")
 
 
 class Dialog(Screen[Result]):
-    """A screen that is left with an answer, once: what was pressed behind that finds nothing to answer any more."""
+    """A screen that is closed by one answer; answers after the first are ignored."""
 
     @property
     def waits(self) -> bool:
-        """Whether it is the one that is asking: not answered yet, and nothing over it."""
+        """Whether the dialog is open and on top."""
         return self.app.screen_stack[-1:] == [self]
 
     def answer(self, result: Result | None) -> None:
@@ -21,10 +21,10 @@ class Dialog(Screen[Result]):
 
 
 class ModalDialog(Dialog[Result], ModalScreen[Result]):
-    """A box over the main screen; escape puts it away without effect."""
+    """A box over the main screen; escape closes it without an answer."""
 
     DEFAULT_CSS = """
-    Panel {
+    ModalDialog {
         align: center middle; background: $background 70%;
         & > .panel {
             background: $surface; border: round $accent; border-title-color: $accent; border-title-style: bold;

@@ -1,6 +1,7 @@
 """A list of tokens: rejections, those that hold a text, those for which a condition holds."""
 
 import asyncio
+import re
 import time
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
@@ -23,13 +24,14 @@ from specviz.trace.round_store import Rounds
 from specviz.ui.dialogs.dialog import ModalDialog
 from specviz.ui.dialogs.find_results import HitList
 from specviz.ui.run.jumps import NOWHERE, Hit, Query, RoundRow, iter_hits, parse_query
-from specviz.ui.shared.timers import later
+from specviz.ui.shared.shell import later
 from specviz.ui.widgets.input_field import Field
 
 SETTLED = 0.12
 """Seconds without a key after which what was typed is looked for."""
 AT_ONCE = 512
 """Rounds that are looked through while the key waits."""
+_NUMBER = re.compile(r"[0-9]{1,9}")
 TELL_EVERY = 0.2
 """Seconds between two looks at what a long search has found."""
 
@@ -184,3 +186,31 @@ def _summary(query: Query, found: int) -> str:
     if isinstance(query, Breakpoint):
         return f"{counted(found, 'hit')} of the condition {quoted(str(query))}"
     return f"{counted(found, 'token')} with {quoted(query)}" if query else counted(found, "rejection")
+
+
+class GoToScreen(ModalDialog[int]):
+    """Returns a round from 1 to ``total``, or None."""
+
+    DEFAULT_CSS = "GoToScreen > .panel { max-width: 44; }"
+
+    def __init__(self, total: int, *, ascii: bool = False) -> None:
+        super().__init__(ascii=ascii)
+        self._total = total
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="panel") as panel:
+            panel.border_title = Content("Go to round")
+            panel.border_subtitle = Content("enter: go   esc: back")
+            yield Field(placeholder=f"1 to {self._total}", ascii=self.ascii)
+            yield Static(id="trouble")
+
+    def on_mount(self) -> None:
+        self.query_one(Field).focus()
+
+    def on_input_submitted(self, event: Field.Submitted) -> None:
+        event.stop()
+        number = event.value.strip()
+        if _NUMBER.fullmatch(number) and 1 <= int(number) <= self._total:
+            self.answer(int(number))
+        else:
+            self.query_one("#trouble", Static).update(Content(f"Enter a number from 1 to {self._total}."))

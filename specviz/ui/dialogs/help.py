@@ -1,6 +1,7 @@
-"""All keys of a screen, made from its table."""
+"""All keys of a screen, from its key table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.style import Style
 from rich.table import Table
@@ -13,18 +14,17 @@ from textual.widgets import Static
 
 from specviz.render.screen_text import in_ascii
 from specviz.ui.dialogs.dialog import ModalDialog
-from specviz.ui.shared.keys import GROUPS, KEYS, Key
+from specviz.ui.shared.keys import Key
 
 
 class HelpScreen(ModalDialog[None]):
-    """Scrolls with the arrows where it does not fit; q and ? put it away too."""
+    """Takes the rows by group. The arrows scroll; q and ? close it too."""
 
     BINDINGS = [("q,question_mark", "close", "close")]  # noqa: RUF012
 
-    def __init__(self, keys: Sequence[Key] = KEYS, groups: Sequence[str] = GROUPS, *, ascii: bool = False) -> None:
+    def __init__(self, keys: Mapping[str, Sequence[Key[Any]]], *, ascii: bool = False) -> None:
         super().__init__(ascii=ascii)
         self._keys = keys
-        self._groups = groups
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="panel") as panel:
@@ -34,14 +34,13 @@ class HelpScreen(ModalDialog[None]):
 
     def _table(self) -> Table:
         table = Table.grid(padding=(0, 2, 0, 0))
-        for group in self._groups:
+        for group, keys in self._keys.items():
             if table.row_count:
                 table.add_row()
             table.add_row("", Text(group, self._style("accent", bold=True)))
-            for key in self._keys:
-                if key.group == group:
-                    shown = in_ascii(key.shown) if self.ascii else key.shown
-                    table.add_row(Text(shown, "bold"), key.label, Text(key.tooltip, self._style("secondary")))
+            for key in keys:
+                shown = in_ascii(key.shown) if self.ascii else key.shown
+                table.add_row(Text(shown, "bold"), key.label, Text(key.tooltip, self._style("secondary")))
         return table
 
     def _style(self, variable: str, *, bold: bool = False) -> Style:

@@ -10,16 +10,11 @@ from specviz.ui.shared.keys import Hint
 
 @dataclass(frozen=True, slots=True)
 class LabKey(Hint):
-    """A footer place with keys of its own: Textual's names of them beside what is printed, in the order of ``actions``;
-    ``aliases`` are further (key, action) that the footer does not show."""
+    """A footer hint with Textual's names of its keys, in the order of ``actions``; ``aliases`` are further
+    (key, action) pairs that the footer does not show."""
 
     keys: tuple[str, ...] = ()
-    printed: tuple[str, ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        return self.printed
 
     def bindings(self) -> Iterator[BindingType]:
         for key, action in (*zip(self.keys, self.actions, strict=True), *self.aliases):
@@ -30,18 +25,18 @@ LAB_KEYS: tuple[LabKey, ...] = (
     LabKey(
         ("select(-1)", "select(1)"),
         "slider",
-        ("up", "down"),
         ("↑", "↓"),
+        ("up", "down"),
         (("tab", "select(1)"), ("shift+tab", "select(-1)")),
     ),
     LabKey(
         ("move(-1)", "move(1)"),
         "change",
-        ("left", "right"),
         ("←", "→"),
+        ("left", "right"),
         (("pagedown", "move(-10)"), ("pageup", "move(10)"), ("home", "move(-1000)"), ("end", "move(1000)")),
     ),
-    LabKey(("k(-1)", "k(1)"), "K", ("minus", "plus"), ("-", "+")),
+    LabKey(("k(-1)", "k(1)"), "K", ("-", "+"), ("minus", "plus")),
     LabKey(("why",), "why lossless", ("w",), ("w",)),
     LabKey(("back",), "back", ("q",), ("q",), (("escape", "close"), ("l", "close"))),
     LabKey(("reset",), "start values", ("r",), ("r",)),
@@ -50,8 +45,8 @@ PAGE_KEYS: tuple[LabKey, ...] = (
     LabKey(
         ("step(1)", "step(-1)"),
         "step",
-        ("full_stop", "comma"),
         (".", ","),
+        ("full_stop", "comma"),
         (("right", "step(1)"), ("left", "step(-1)")),
     ),
     LabKey(("place(1)", "place(-1)"), "position", ("n", "p"), ("n", "p")),

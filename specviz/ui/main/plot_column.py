@@ -9,7 +9,7 @@ from textual.containers import Container, Vertical
 
 from specviz.ui.charts.positions import PositionsPanel
 from specviz.ui.run.timeline import Timeline
-from specviz.ui.shared.timers import later
+from specviz.ui.shared.shell import later
 
 if TYPE_CHECKING:
     from specviz.ui.charts.run_charts import AlphaPlot, TokensPlot

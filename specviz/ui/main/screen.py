@@ -11,19 +11,19 @@ from textual.containers import Horizontal, Vertical
 from specviz.core.events import Failed, Round
 from specviz.render.phases import stage, without_correction
 from specviz.render.screen_text import literal
+from specviz.ui.dialogs.help import HelpScreen
 from specviz.ui.inspector.panel import Inspector
-from specviz.ui.main.dialog_actions import PanelActions
+from specviz.ui.main.actions import MainActions
+from specviz.ui.main.keys import BY_ACTION, KEYS, hints, main_bindings
 from specviz.ui.main.legend import Legend
 from specviz.ui.main.plot_column import PlotColumn
 from specviz.ui.main.round_panel import RoundPanel
 from specviz.ui.main.round_strip import RoundStrip
 from specviz.ui.main.text_panel import TextPanel
 from specviz.ui.run.playback import Playback
-from specviz.ui.run.status_line import pair_names, rate_fields, run_fields
-from specviz.ui.run.status_model import hints, is_enabled, run_status
+from specviz.ui.run.status_line import pair_names, rate_fields, run_fields, run_status
 from specviz.ui.shared.app_options import AppOptions
-from specviz.ui.shared.keys import KEYS, main_bindings
-from specviz.ui.shared.timers import later
+from specviz.ui.shared.shell import later
 from specviz.ui.widgets.bars import Aside, Banner, FailurePanel, KeyBar, LoadingPanel, StatusLine, TooSmall
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 20
@@ -34,10 +34,9 @@ WIDE_VIEWS = ("all", "text", "plots")
 NARROW_VIEWS = ("text", "plots")
 SOONEST = 1 / 30
 """Seconds between two recorded rounds at the fastest."""
-ACTIONS = frozenset(action for key in KEYS for action in key.actions)
 
 
-class MainScreen(PanelActions):
+class MainScreen(MainActions):
     """Shows the transport's timeline."""
 
     BINDINGS: ClassVar[list[BindingType]] = main_bindings()
@@ -100,8 +99,8 @@ class MainScreen(PanelActions):
         """Bring the screen up to the timeline; what did not change is not painted again."""
         timeline = self.timeline
         if timeline.expected_rounds is not None:
-            self.shell.queue.begin_paint()
-            self.call_after_refresh(self.shell.queue.end_paint)
+            self.shell.begin_paint()
+            self.call_after_refresh(self.shell.end_paint)
         self.take_run()
         max_k = max(timeline.max_k, self.playback.settings.k)
         self.text.show(timeline.shown, timeline.row, reveal=timeline.reveal)
@@ -168,7 +167,7 @@ class MainScreen(PanelActions):
         self.status_rates.show(rate_fields(self.timeline.rates) if loaded else ())
         if not loaded:
             title = pair_names(view.draft, view.target)[0]
-            self.loading_panel.show(title, self.timeline.progress, live=view.live)
+            self.loading_panel.show(title, self.timeline.progress, is_live=view.is_live)
         self.prompt_name.show(self._prompt_name())
         shown = hints(self.playback)
         self.key_bar.show([(hint, tuple(map(self.is_enabled, hint.actions))) for hint in shown])
@@ -180,7 +179,7 @@ class MainScreen(PanelActions):
         for number, (name, text) in enumerate(prompts, start=1):
             if text == request.prompt:
                 return f"prompt {number}/{len(prompts)}: {literal(name)}"
-        return "prompt of your own" if self.playback.live else ""
+        return "custom prompt" if self.playback.capabilities.can_restart else ""
 
     def _show_notices(self) -> None:
         """Notices once each; what is permanent stays in the banner; a failure opens its panel."""
@@ -220,22 +219,18 @@ class MainScreen(PanelActions):
     # -- keys
 
     def is_enabled(self, action: str) -> bool:
-        match action:
-            case "close":
-                return self.failure.is_open or self.has_class("-inspecting")
-            case "save":
-                return self.shell.trace_path is not None
-            case "prompt":
-                return self.can_choose(1)
-        if action.startswith("prompt("):
-            return self.can_choose(int(action[7:-1]))
-        return is_enabled(action, self.playback)
+        return BY_ACTION[action].is_enabled(self)
+
+    @property
+    def can_close(self) -> bool:
+        return self.failure.is_open or self.has_class("-inspecting")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        named = f"{action}({parameters[0]})" if parameters else action
-        if named in ACTIONS and not self.is_enabled(named):
-            return None
-        return True
+        key = BY_ACTION.get(f"{action}({parameters[0]})" if parameters else action)
+        return None if key is not None and not key.is_enabled(self) else True
+
+    def action_help(self) -> None:
+        self.app.push_screen(HelpScreen(KEYS, ascii=self.options.ascii))
 
     def action_line(self, lines: int) -> None:
         """The token above or below; below the last line shown the text goes on with the next recorded round."""

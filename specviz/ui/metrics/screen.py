@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -22,7 +21,7 @@ from specviz.ui.metrics.tokens_tab import TokensTab
 from specviz.ui.run.status_line import StatusField, temperatures
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.keys import Hint
-from specviz.ui.shared.timers import later
+from specviz.ui.shared.shell import later
 from specviz.ui.widgets.bars import KeyBar, StatusLine
 
 EVERY = 0.5
@@ -41,22 +40,11 @@ TOKENS = 3
 """The tab that is a table and not a page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way(Hint):
-    """A place in the footer for keys of this screen alone."""
-
-    keys: tuple[str, ...] = ()
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        return self.keys
-
-
-TAB, BACK = Way(("step(-1)", "step(1)"), "tab", ("←", "→")), Way(("back",), "back", ("q",))
-SCROLL = Way(("scroll(-1)", "scroll(1)"), "scroll", ("↑", "↓"))
-ROW = Way(("scroll(-1)", "scroll(1)"), "row", ("↑", "↓"))
-ORDER = Way(("order_next",), "order", ("s",))
-GO = Way(("go",), "go to its round", ("enter",))
+TAB, BACK = Hint(("step(-1)", "step(1)"), "tab", ("←", "→")), Hint(("back",), "back", ("q",))
+SCROLL = Hint(("scroll(-1)", "scroll(1)"), "scroll", ("↑", "↓"))
+ROW = Hint(("scroll(-1)", "scroll(1)"), "row", ("↑", "↓"))
+ORDER = Hint(("order_next",), "order", ("s",))
+GO = Hint(("go",), "go to its round", ("enter",))
 
 
 class MetricsScreen(Dialog[tuple[int, int]]):
@@ -154,12 +142,12 @@ class MetricsScreen(Dialog[tuple[int, int]]):
         self._tab = index
         self._bar.show(index)
         self.set_class(index == TOKENS, "-tokens")
-        self._keys.show([(way, (True,) * len(way.keys)) for way in self._ways()])
+        self._keys.show([(way, (True,) * len(way.shown)) for way in self._ways()])
         (self._tokens.table if index == TOKENS else self._page).focus()
         self._page.scroll_home(animate=False)
         self._update()
 
-    def _ways(self) -> tuple[Way, ...]:
+    def _ways(self) -> tuple[Hint, ...]:
         return (TAB, ORDER, ROW, GO, BACK) if self._tab == TOKENS else (TAB, SCROLL, BACK)
 
     def action_step(self, step: int) -> None:

@@ -11,6 +11,7 @@ from specviz.render.numbers import counted, fixed, prob, told_apart
 from specviz.render.phases import Reveal, focus
 from specviz.render.screen_text import literal
 from specviz.stats.rates import LiveRates
+from specviz.ui.main.actions import RunActions
 from specviz.ui.run.status_line import GAP, StatusField, Tone
 from specviz.ui.shared.keys import Key
 
@@ -22,24 +23,32 @@ _LONGEST, _SHORTEST = 152, 12
 _FAR, _ROOMY = 8, 80
 """Most cells between two numbers; cells of a line on which every name is written out."""
 _NAME_CELLS, _LEAST_NAME = 30, 12
-GROUPS = ("Reveal", "Rounds", "Screen")
-KEYS: tuple[Key, ...] = (
-    Key("phase(1)", ("pagedown", "right"), "pgdn →", "next phase", "Drafts, verification, verdicts, last", "Reveal"),
-    Key("phase(-1)", ("pageup", "left"), "pgup ←", "previous phase", "One phase back", "Reveal"),
-    Key("play", ("space",), "space", "run / pause", "Phase by phase at the pace", "Reveal"),
-    Key("slower", ("left_parenthesis",), "(", "slower", "Wait longer on each phase (never part of a time)", "Reveal"),
-    Key("faster", ("right_parenthesis",), ")", "faster", "Wait less on each phase", "Reveal"),
-    Key("forward", ("n",), "n", "next round", "The whole of it at once", "Rounds"),
-    Key("back", ("p",), "p", "previous round", "The whole of it at once", "Rounds"),
-    Key("first", ("g", "home"), "g", "from the start", "Back to the prompt", "Rounds"),
-    Key("prompt", tuple("123456789"), "1…9", "prepared run", "Another prompt or recorded run", "Rounds"),
-    Key("theme", ("t",), "t", "next theme", "Dark, light, or one of your own", "Screen"),
-    Key("export", ("x",), "x", "picture", "Save what is on screen as SVG and as text", "Screen"),
-    Key("present", ("z",), "z", "main screen", "All the numbers; z comes back here", "Screen"),
-    Key("close", ("escape",), "esc", "main screen", "Only if the presentation was opened from there", "Screen"),
-    Key("help", ("question_mark",), "?", "keys", "All keys", "Screen"),
-    Key("quit", ("q",), "q", "back, or quit", "Back if opened from the main screen, else leave", "Screen"),
-)
+# fmt: off
+KEYS: dict[str, tuple[Key[RunActions], ...]] = {
+    "Reveal": (
+        Key("phase(1)", ("pagedown", "right"), "pgdn →", "next phase", "Draft, verification, verdicts, last token"),
+        Key("phase(-1)", ("pageup", "left"), "pgup ←", "previous phase", "One phase back"),
+        Key("play", ("space",), "space", "run / pause", "Phase by phase at the current pace"),
+        Key("slower", ("left_parenthesis",), "(", "slower", "Wait longer on each phase (not part of any time)"),
+        Key("faster", ("right_parenthesis",), ")", "faster", "Wait less on each phase"),
+    ),
+    "Rounds": (
+        Key("forward", ("n",), "n", "next round", "Show the whole round"),
+        Key("back", ("p",), "p", "previous round", "Show the whole round"),
+        Key("first", ("g", "home"), "g", "from the start", "Back to the prompt"),
+        Key("prompt({key})", tuple("123456789"), "1…9", "prepared run", "Another prompt or recorded run",
+            lambda s: s.can_choose(1)),
+    ),
+    "Screen": (
+        Key("theme", ("t",), "t", "next theme", "Preview and choose a theme"),
+        Key("export", ("x",), "x", "picture", "Save the screen as SVG and as text"),
+        Key("present", ("z",), "z", "main screen", "All the numbers; z comes back here"),
+        Key("close", ("escape",), "esc", "main screen", "Only if the presentation was opened from there"),
+        Key("help", ("question_mark",), "?", "keys", "All keys"),
+        Key("quit", ("q",), "q", "back, or quit", "Back if opened from the main screen, otherwise quit"),
+    ),
+}
+# fmt: on
 
 
 class Caption(NamedTuple):

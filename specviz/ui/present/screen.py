@@ -13,13 +13,13 @@ from textual.binding import BindingType
 from textual.timer import Timer
 
 from specviz.ui.dialogs.help import HelpScreen
-from specviz.ui.main.run_actions import RunActions
-from specviz.ui.present.captions import GROUPS, KEYS, PHASE_PACE
+from specviz.ui.main.actions import RunActions
+from specviz.ui.present.captions import KEYS, PHASE_PACE
 from specviz.ui.present.stage import Stage
 from specviz.ui.run.playback import Playback, next_pace
 from specviz.ui.run.status_line import pace
 from specviz.ui.shared.app_options import AppOptions
-from specviz.ui.shared.timers import later
+from specviz.ui.shared.shell import later
 from specviz.ui.widgets.bars import TooSmall
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 20
@@ -43,7 +43,9 @@ class PresentScreen(RunActions):
     ``opened_by_key``: from the main screen, to which escape and q then go back.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [binding for key in KEYS for binding in key.bindings()]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        binding for keys in KEYS.values() for key in keys for binding in key.bindings()
+    ]
     AUTO_FOCUS = ""
     DEFAULT_CSS = """
     PresentScreen {
@@ -191,9 +193,14 @@ class PresentScreen(RunActions):
 
     @property
     def _reading(self) -> bool:
-        """Whether a recorded run goes on behind what is shown, and is only being read."""
+        """Whether more rounds of this run are still arriving after the one shown."""
         timeline = self.timeline
-        return not self.playback.live and not timeline.over and timeline.at_end and timeline.reveal is None
+        return (
+            not self.playback.capabilities.can_step
+            and not timeline.over
+            and timeline.at_end
+            and timeline.reveal is None
+        )
 
     def _act(self, action: Callable[[], None]) -> None:
         """Do it and show it, or as soon as there is a round to do it with."""
@@ -248,17 +255,14 @@ class PresentScreen(RunActions):
         """From its prompt on; what plays goes on playing."""
         self._unwait()
         self._keys.clear()
-        if self.playback.live:
-            self.playback.restart(prompt=self.options.prompts[number - 1][1], paused=True)
-        else:
+        if self.options.recordings:
             self.playback.open_recording(number - 1, paused=True)
+        else:
+            self.playback.restart(prompt=self.options.prompts[number - 1][1], paused=True)
         self.update()
 
-    def action_export(self) -> None:
-        self.shell.action_export()
-
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(KEYS, GROUPS, ascii=self.options.ascii))
+        self.app.push_screen(HelpScreen(KEYS, ascii=self.options.ascii))
 
     def action_present(self) -> None:
         self._halt()

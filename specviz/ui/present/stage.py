@@ -10,8 +10,7 @@ from specviz.ui.present.chip_row import ChipRow
 from specviz.ui.present.chips import Moment
 from specviz.ui.present.plain_text import CalmText
 from specviz.ui.run.playback import Playback
-from specviz.ui.run.status_line import Tone, loading
-from specviz.ui.run.status_model import run_status
+from specviz.ui.run.status_line import Tone, loading, run_status
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.widgets.bars import Banner, StatusLine

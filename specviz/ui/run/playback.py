@@ -6,13 +6,16 @@ from typing import Literal
 from specviz.breakpoints.monitor import BreakpointMonitor
 from specviz.core.events import Event, Failed, Round, Settings
 from specviz.core.options import MAX_K, RunRequest
+from specviz.core.source import LIVE, Capabilities
 from specviz.session.worker import Session
-from specviz.ui.run.timeline import MAX_KEY_TEMPERATURE, Timeline, with_temperature_step
+from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import AUTO_PACE
 
 Mode = Literal["paused", "running", "playing"]
 """paused; sampling new rounds as they come; playing recorded rounds up to the newest."""
 
+MAX_KEY_TEMPERATURE = 5.0
+"""The highest temperature that the keys set."""
 PACES = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Seconds between rounds that the pace keys walk through; 0 is full speed."""
 
@@ -22,6 +25,17 @@ def next_pace(pace: float, steps: int) -> float:
     if steps > 0:
         return next((each for each in PACES if each > pace), pace)
     return next((each for each in reversed(PACES) if each < pace), pace)
+
+
+def with_temperature_step(settings: Settings, steps: int) -> Settings:
+    """Change the temperature in steps of 0.1, within 0 and the maximum; an equal draft temperature follows."""
+    temperature = max(0.0, min(MAX_KEY_TEMPERATURE, round(settings.temperature + steps / 10, 6)))
+    together = settings.draft_temperature == settings.temperature
+    return replace(
+        settings,
+        temperature=temperature,
+        draft_temperature=temperature if together else settings.draft_temperature,
+    )
 
 
 class Playback:
@@ -37,7 +51,7 @@ class Playback:
         timeline: Timeline,
         request: RunRequest,
         *,
-        live: bool,
+        capabilities: Capabilities = LIVE,
         pace: float | None = None,
         monitor: BreakpointMonitor | None = None,
         loop: bool = False,
@@ -45,7 +59,7 @@ class Playback:
         self.session = session
         self.timeline = timeline
         self.monitor = monitor or BreakpointMonitor()
-        self.live = live
+        self.capabilities = capabilities
         self.loop = loop
         self.mode: Mode = "paused"
         self.request = request
@@ -59,10 +73,10 @@ class Playback:
         self._pace = AUTO_PACE if pace is None else pace
         self.session.pace = self._session_pace
 
-    # A recorded run is read in full at once; its pace is that of showing it.
     @property
     def _session_pace(self) -> float:
-        return self._pace if self.live else 0.0
+        """Rounds that are not made on request are read at full speed; the pace is then that of the display."""
+        return self._pace if self.capabilities.can_step else 0.0
 
     def begin(self, request: RunRequest, *, paused: bool = False, at: int | None = None) -> None:
         """Start a run; in a recorded one, stop on round ``at`` as soon as it is there."""
@@ -71,11 +85,11 @@ class Playback:
         self.settings = request.settings
         self._open_on = at
         self._stepping_phases = False
-        if self.live:
+        if self.capabilities.can_step:
             self.mode = "paused" if paused else "running"
         else:
             self.mode = "paused" if paused or at is not None else "playing"
-        self.run_id = self.session.begin(request, paused=paused and self.live)
+        self.run_id = self.session.begin(request, paused=paused and self.capabilities.can_step)
 
     def accept(self, run_id: int, event: Event) -> bool:
         """Take an event in; False where it belongs to a run that was superseded."""
@@ -101,7 +115,7 @@ class Playback:
     def _take_round(self, round: Round) -> None:
         if self._stepping_phases and self.timeline.shown == round.index:
             self.timeline.show_phase(round.index, 0)
-        if self.mode == "running" and (self.monitor.hit(round.index) or not self.session.running):
+        if self.mode == "running" and (self.monitor.hit(round.index) or self.session.stopped_at == round.index):
             self.pause()
 
     @property
@@ -112,12 +126,12 @@ class Playback:
 
     @property
     def can_sample(self) -> bool:
-        return self.live and not self.timeline.over
+        return self.capabilities.can_step and not self.timeline.over
 
     @property
     def can_begin(self) -> bool:
-        """Whether another run can be asked for: not from a recording, nor from a source that could not be opened."""
-        return self.live and not self._broken
+        """Whether another run can begin: the source can restart, and it could be opened."""
+        return self.capabilities.can_restart and not self._broken
 
     @property
     def is_fast(self) -> bool:
@@ -143,7 +157,7 @@ class Playback:
 
     def pause(self) -> None:
         self.mode = "paused"
-        if self.live:
+        if self.capabilities.can_step:
             self.session.pause()
 
     def _hold(self) -> None:
@@ -225,7 +239,7 @@ class Playback:
             return True
         if self.timeline.over:
             self.mode = "playing" if self._starts_anew() else "paused"
-        elif self.live:
+        elif self.capabilities.can_step:
             self.mode = "running"
             self.session.resume()
         return self.mode == "playing"
@@ -251,14 +265,14 @@ class Playback:
         self.begin(replace(self.request, recording=number), paused=paused, at=at)
 
     def can_change_k(self, steps: int) -> bool:
-        return self.live and 0 <= self.settings.k + steps <= MAX_K
+        return self.capabilities.can_change_settings and 0 <= self.settings.k + steps <= MAX_K
 
     def change_k(self, steps: int) -> None:
         if self.can_change_k(steps):
             self._change(replace(self.settings, k=self.settings.k + steps))
 
     def can_change_temperature(self, steps: int) -> bool:
-        return self.live and (
+        return self.capabilities.can_change_settings and (
             self.settings.temperature > 0 if steps < 0 else self.settings.temperature < MAX_KEY_TEMPERATURE
         )
 
@@ -269,7 +283,7 @@ class Playback:
     @property
     def drafters(self) -> tuple[str, ...]:
         """What can draft in this run; empty until it is known."""
-        header = self.timeline.header if self.live else None
+        header = self.timeline.header if self.capabilities.can_change_settings else None
         return tuple(header.config.get("drafters", ())) if header else ()
 
     @property

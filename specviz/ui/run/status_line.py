@@ -1,16 +1,19 @@
 """The two status lines as pure functions: what is shown, in which words, and what goes first when room is short."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Literal
+from typing import Any, Literal
 
+from specviz.core.drafters import drafter_spec
 from specviz.core.events import End, Progress, Settings, Stage
 from specviz.core.safe_text import clip, width
 from specviz.render.explanations import ENDS
 from specviz.render.numbers import plus_minus, prob, times
 from specviz.render.screen_text import literal
 from specviz.stats.run_stats import LiveRates
+from specviz.ui.run.playback import Mode, Playback
+from specviz.ui.shared.app_options import AppOptions
 
 Tone = Literal["plain", "strong", "quiet", "accent", "warning", "error"]
 
@@ -125,8 +128,8 @@ class RunStatus:
     shown: Settings
     next: Settings
     pace: float
-    mode: Literal["paused", "running", "playing"]
-    live: bool
+    mode: Mode
+    is_live: bool
     index: int
     total: int
     progress: Progress | None
@@ -143,6 +146,43 @@ class RunStatus:
     """How many rounds a recorded run seems to have, while it is still being read."""
     timing: bool = False
     """Whether the models are being timed between two rounds."""
+
+
+def run_status(playback: Playback, options: AppOptions) -> RunStatus:
+    """What the first line shows of the run as it is now."""
+    timeline, capabilities = playback.timeline, playback.capabilities
+    config: Mapping[str, Any] = timeline.header.config if timeline.header else {}
+
+    def known(key: str, before: str = "") -> str:
+        value = config.get(key)
+        return before if value is None else str(value)
+
+    shown = timeline.settings or playback.request.settings
+    return RunStatus(
+        draft=drafter_spec(shown.drafter).label(config, options.draft),
+        target=known("target", options.target),
+        device=known("device"),
+        dtype=known("dtype"),
+        rule=known("rule", shown.rule),
+        seed=playback.request.seed if capabilities.can_restart else config.get("seed", playback.request.seed),
+        shown=shown,
+        next=playback.settings if capabilities.can_change_settings and timeline.at_end else shown,
+        pace=playback.pace,
+        mode=playback.mode,
+        is_live=capabilities.is_live,
+        index=timeline.shown,
+        total=timeline.total,
+        progress=timeline.progress,
+        ready=timeline.ready,
+        end=timeline.end if timeline.reveal is None else None,
+        failed=timeline.failed is not None,
+        draft_device=known("draft_device"),
+        draft_dtype=known("draft_dtype"),
+        phase=timeline.phase[0] + 1 if timeline.reveal else None,
+        hits=playback.monitor.hit(timeline.shown) if timeline.reveal is None else (),
+        expected_rounds=timeline.expected_rounds,
+        timing=timeline.timing,
+    )
 
 
 def run_fields(view: RunStatus) -> list[StatusField]:
@@ -205,7 +245,7 @@ def pair_names(draft: str, target: str) -> tuple[str, ...]:
 def state(view: RunStatus) -> list[StatusField]:
     """Where we are: the word, the round, and the way to the newest one."""
     at_end = view.index == view.total
-    known_total = not at_end or view.end is not None or not view.live
+    known_total = not at_end or view.end is not None or not view.is_live
     place = f"round {view.index} of {view.total}" if known_total else f"round {view.index}"
     word: str
     tone: Tone = "strong"

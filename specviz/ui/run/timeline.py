@@ -1,7 +1,6 @@
 """What has happened and what of it is on screen: the one owner of both."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
@@ -11,8 +10,6 @@ from specviz.render.transcript import Telling
 from specviz.stats.draft_table import DraftTable
 from specviz.stats.run_stats import LiveRates, RunStats, Series
 from specviz.trace.round_store import Rounds
-
-MAX_KEY_TEMPERATURE = 5.0
 
 
 class Timeline:
@@ -207,14 +204,3 @@ class Timeline:
         """Of a round that need not be read for it."""
         tally = self.stats.tallies[index - 1]
         return int(tally["k"]) + bool(tally["uncut"]) - 1
-
-
-def with_temperature_step(settings: Settings, steps: int) -> Settings:
-    """Temperature in steps of 0.1, never below 0; the draft's moves along where it was the same."""
-    temperature = max(0.0, min(MAX_KEY_TEMPERATURE, round(settings.temperature + steps / 10, 6)))
-    together = settings.draft_temperature == settings.temperature
-    return replace(
-        settings,
-        temperature=temperature,
-        draft_temperature=temperature if together else settings.draft_temperature,
-    )

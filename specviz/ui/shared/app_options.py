@@ -43,19 +43,17 @@ def no_log(lines: int) -> Sequence[str]:
 class AppOptions:
     """How the app starts.
 
-    ``request`` is the first run. ``prompts`` (name, text) stand behind the digits. ``live`` False: a recorded run,
-    nothing can be sampled. ``pace`` in seconds, None: chosen by the app. ``at``: the round a recorded run opens on.
-    ``breakpoints`` pause it; with ``loop`` it starts anew at its end.
-    ``present``: opens as a presentation, under the line ``title``.
-    ``record`` is asked for a recording at the start of each run; ``trace`` is the file a recorded run comes from, the
-    first of ``recordings`` where several stand behind the digits, and ``recorded`` the way back to the rounds of the
-    one that is shown, once its header has come.
-    ``log_tail(n)`` gives the last n lines of what libraries wrote instead of drawing over the screen.
+    ``request`` is the first run. The digits choose among ``prompts`` (name, text), or among ``recordings``, the files
+    of several recorded runs. ``pace``: seconds between rounds, None for the app's choice. ``at``: the round a recorded
+    run opens on. ``breakpoints`` pause the run. ``loop``: it starts again when it ends. ``present``: the app opens as a
+    presentation under the line ``title``.
+    ``record`` makes the recording of each run. ``trace`` is the file a recorded run comes from, and ``recorded`` gives
+    access to the rounds of the one shown, after its header has been read.
+    ``log_tail(n)`` returns the last n lines that libraries wrote; they are not drawn over the screen.
     """
 
     request: RunRequest
     prompts: tuple[tuple[str, str], ...] = ()
-    live: bool = True
     pace: float | None = None
     paused: bool = False
     at: int | None = None
@@ -72,8 +70,3 @@ class AppOptions:
     loop: bool = False
     present: bool = False
     title: str = ""
-
-    @property
-    def prepared(self) -> tuple[str, ...]:
-        """The names of what stands behind the digits: prompts of a live pair, or recorded runs."""
-        return tuple(name for name, _ in self.prompts) if self.live else tuple(path.name for path in self.recordings)

@@ -146,12 +146,12 @@ class LoadingPanel(Static):
         self._transfer = Transfer()
         self._rare: set[Stage] = {"corpus", "compiling", "recording"}
 
-    def show(self, title: str, progress: Progress | None, *, live: bool = True) -> None:
-        """``live`` False: nothing is loaded that has stages."""
+    def show(self, title: str, progress: Progress | None, *, is_live: bool = True) -> None:
+        """``is_live`` False: a recording, which has no stages of loading."""
         if progress:
             self._transfer.see(progress)
             self._rare.discard(progress.stage)
-        stages = tuple(stage for stage in STAGES if stage not in self._rare) if live else ()
+        stages = tuple(stage for stage in STAGES if stage not in self._rare) if is_live else ()
         at = stages.index(progress.stage) if progress and stages else -1
         lines = [Content.assemble((literal(title), "bold")), Content("")]
         for index, stage in enumerate(stages):
