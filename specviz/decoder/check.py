@@ -8,7 +8,7 @@ from specviz.core.units import bytes_in_words
 from specviz.decoder.checkpoints.files import Problem, Weights
 from specviz.decoder.checkpoints.location import CheckpointLocation
 from specviz.decoder.drafters.protocol import drafter_factories
-from specviz.decoder.loading.compiling import what_is_missing, why_not_of
+from specviz.decoder.loading.compiling import missing_toolchain, why_not_of
 from specviz.decoder.models.cache_support import unsupported_reason
 from specviz.decoder.pairing.compatibility import check_pair
 from specviz.decoder.pairing.finding import Finding, refused_finding
@@ -102,7 +102,7 @@ def _placement(draft: ModelFacts | None, target: ModelFacts, asked: PairOptions)
 def _compiled(rows: Sequence[tuple[ModelFacts, Placement]]) -> Finding:
     """What --compile would come to, as far as it shows without weights."""
     devices = dict.fromkeys(at.device for _, at in rows)
-    reasons = [f"nothing is compiled for {device}: {why}" for device in devices if (why := what_is_missing(device))]
+    reasons = [f"nothing is compiled for {device}: {why}" for device in devices if (why := missing_toolchain(device))]
     reasons += [
         f"the {model.role} is not compiled: {why}"
         for model, _ in rows

@@ -83,7 +83,7 @@ def test_c60_other_kinds_of_model_are_refused_from_the_config_alone(
     config.save_pretrained(tmp_path)
     other = "draft" if role == "target" else "target"
     said = refused(capfd, f"--{role}", str(tmp_path), f"--{other}", shelf.random(2))
-    assert said == f"--{role} {tmp_path} cannot be used: {reason}. Bring a decoder-only language model."
+    assert said == f"--{role} {tmp_path} cannot be used: {reason}. Use a decoder-only language model."
 
 
 def test_c59_gguf(shelf: Shelf, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -91,11 +91,11 @@ def test_c59_gguf(shelf: Shelf, tmp_path: Path, capfd: pytest.CaptureFixture[str
     file.write_bytes(b"GGUF" + b"\0" * 1020)
     suggestion = "a folder or hub id with safetensors."
     assert refused(capfd, *as_target(shelf, file)) == (
-        f"--target {file} is a GGUF file, which specviz does not read. Name the model it was made from: {suggestion}"
+        f"--target {file} is a GGUF file, which specviz cannot read. Use the model it was converted from: {suggestion}"
     )
     assert refused(capfd, *as_target(shelf, tmp_path)) == (
-        f"--target {tmp_path} holds its weights as GGUF only (model.gguf), which specviz does not read. "
-        f"Name the model that was made from: {suggestion}"
+        f"--target {tmp_path} has only GGUF weights (model.gguf), which specviz cannot read. "
+        f"Use the model they were converted from: {suggestion}"
     )
     hidden = tmp_path / "weights"
     hidden.write_bytes(file.read_bytes())
@@ -106,18 +106,18 @@ def test_files_and_folders_that_are_no_model(shelf: Shelf, tmp_path: Path, capfd
     file = tmp_path / "model.safetensors"
     file.write_bytes(b"x" * 100)
     assert refused(capfd, *as_target(shelf, file)) == (
-        f"--target {file} is a file. Name a model folder (with config.json) or a hub id."
+        f"--target {file} is a file. Use a model folder (with config.json) or a hub id."
     )
     assert refused(capfd, *as_target(shelf, tmp_path)) == (
-        f"--target {tmp_path}: this folder has no config.json. Name a model folder or a hub id."
+        f"--target {tmp_path}: this folder has no config.json. Use a model folder or a hub id."
     )
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text('{"base_model_name_or_path": "gpt2"}')
     (adapter / "adapter_model.safetensors").write_bytes(b"x")
     assert refused(capfd, *as_target(shelf, adapter)) == (
-        f"--target {adapter} is an adapter alone (adapter_config.json), not a model. "
-        "Merge it into its base model and save that (in peft: merge_and_unload, then save_pretrained)."
+        f"--target {adapter} is only an adapter (adapter_config.json), not a model. "
+        "Merge it into its base model and save the result (in peft: merge_and_unload, then save_pretrained)."
     )
 
 
@@ -131,11 +131,11 @@ def test_folders_that_lack_something(shelf: Shelf, folder: Path, capfd: pytest.C
     (folder / "model.safetensors.index.json").write_text(json.dumps(table))
     (folder / "model-00001-of-00002.safetensors").write_bytes(b"x")
     assert refused(capfd, *target) == (
-        f"--target {folder} lacks 1 of its 2 files of weights (model-00002-of-00002.safetensors). {complete}"
+        f"--target {folder} lacks 1 of its 2 weight files (model-00002-of-00002.safetensors). {complete}"
     )
     (folder / "model.safetensors.index.json").write_text("[]")
     assert refused(capfd, *target) == (
-        f"--target {folder} has an index of its weights that cannot be used (it holds no object). {complete}"
+        f"--target {folder} has an unusable index of weights (it is not a JSON object). {complete}"
     )
     (folder / "tokenizer.json").unlink()
     assert refused(capfd, *target) == f"--target {folder} has no tokenizer (tokenizer.json is missing). {complete}"
@@ -146,16 +146,16 @@ def test_configs_that_say_nothing(shelf: Shelf, folder: Path, capfd: pytest.Capt
     whole = config.read_text()
     for text, said in (
         ("{", "has a config.json that cannot be read (Expecting property name"),
-        ("[]", "has a config.json that cannot be read (it holds no object). Check that the folder is complete."),
-        ("{}", "has a config.json that names no model_type. Bring a model that transformers can load."),
+        ("[]", "has a config.json that cannot be read (it is not a JSON object). Check that the folder is complete."),
+        ("{}", "has a config.json without a model_type. Use a model that transformers can load."),
     ):
         config.write_text(text)
         assert refused(capfd, *target).startswith(f"--target {folder} {said}")
     config.write_text(whole)
     edit_json(config, model_type="gpt99")
     assert refused(capfd, *target) == (
-        f"--target {folder} is of the kind gpt99, which transformers {transformers.__version__} does not know. "
-        "A newer transformers may know it."
+        f"--target {folder} has the model type gpt99, which transformers {transformers.__version__} does not support. "
+        "A newer version of transformers may support it."
     )
 
 
@@ -164,8 +164,8 @@ def test_pickles_are_read_only_when_asked_for(shelf: Shelf, folder: Path, capfd:
     (folder / "model.safetensors").unlink()
     target = as_target(shelf, folder)
     assert refused(capfd, *target) == (
-        f"--target {folder} has its weights as pickle only (pytorch_model.bin), which can run code when it is read. "
-        "--allow-pickle reads it; a model with safetensors is the safer choice."
+        f"--target {folder} has its weights only as pickle (pytorch_model.bin), which can run code when loaded. "
+        "Pass --allow-pickle to load it; a model with safetensors is safer."
     )
     assert main(["check", *target, "--allow-pickle"]) == 0
     assert "pickle, " in capfd.readouterr().out
@@ -174,7 +174,7 @@ def test_pickles_are_read_only_when_asked_for(shelf: Shelf, folder: Path, capfd:
 
 @pytest.fixture
 def own_code(folder: Path) -> Path:
-    """A model that brings Python of its own."""
+    """A model with custom code."""
     for name, text in CODE.items():
         (folder / name).write_text(text)
     auto_map = {"AutoConfig": "configuration_tiny.TinyConfig", "AutoModelForCausalLM": "modeling_tiny.TinyModel"}
@@ -188,8 +188,8 @@ def test_c58_code_of_its_own_is_run_by_a_flag_and_never_by_a_question(
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("a question was asked"))
     target = as_target(shelf, own_code)
     assert refused(capfd, *target) == (
-        f"--target {own_code} brings code of its own (configuration_tiny.py), which is run with --trust-remote-code "
-        "only. Read that code before you give the flag: it can do all that you can."
+        f"--target {own_code} contains custom code (configuration_tiny.py), which runs only with --trust-remote-code. "
+        "Read that code before you pass the flag: it runs with all your permissions."
     )
     assert main(["check", *target, "--trust-remote-code"]) == 0
     out = capfd.readouterr().out
@@ -239,7 +239,7 @@ def test_check_has_a_line_for_everything(
         assert main(["check", "--draft", "org/none", "--target", "./none"]) == 2
         out = capfd.readouterr().out
         assert "refuse, files: --draft org/none: the hub has no such model" in out
-        assert "refuse, files: --target ./none: there is no such folder" in out
+        assert "refuse, files: --target ./none: this folder does not exist" in out
 
 
 def test_without_the_app_a_download_is_told_of_now_and_then(capfd: pytest.CaptureFixture[str]) -> None:

@@ -190,7 +190,7 @@ def test_c12_another_tokenizer_is_refused_and_can_be_forced(shelf: Shelf, capfd:
     pair = ["--draft", draft, "--target", target, "--prompt", "w1 w2"]
     assert main(["run", *pair]) == 2
     err = capfd.readouterr().err
-    assert "2 ids stand for different text" in err and "id 10: 'w11' in the draft, 'w10' in the target" in err
+    assert "2 ids have different text" in err and "id 10: 'w11' in the draft, 'w10' in the target" in err
     assert main(["check", *pair]) == 2
     assert "This pair is refused." in capfd.readouterr().out
     assert main(["run", *pair, "--force", "--max-new-tokens", "4"]) == 0
@@ -351,7 +351,7 @@ def test_models_that_cannot_be_read_are_named(tmp_path: Path, capfd: pytest.Capt
     empty.mkdir()
     for name, words in (
         (str(empty), "no config.json"),
-        (str(tmp_path / "none"), "no such folder"),
+        (str(tmp_path / "none"), "this folder does not exist"),
         ("nobody/nothing", "is not in the cache, and HF_HUB_OFFLINE is set"),
     ):
         assert main(["run", "--draft", "bundled:draft", "--target", name]) == 2

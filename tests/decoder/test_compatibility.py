@@ -117,7 +117,7 @@ def test_names_that_are_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for name, reason in (
         ("gpt2", "local folder of that name, which has no config.json"),
         ("model.gguf", "is a GGUF file"),
-        ("./nowhere", "no such folder"),
+        ("./nowhere", "this folder does not exist"),
         ("bundled:medium", "No model called 'bundled:medium'"),
     ):
         with pytest.raises(SpecvizError, match=reason):
@@ -169,7 +169,7 @@ def swapped(shelf: Shelf) -> tuple[str, str]:
 
 def test_c12_another_tokenizer_of_the_same_size_is_refused(shelf: Shelf) -> None:
     target, draft = swapped(shelf)
-    with pytest.raises(SpecvizError, match="2 ids stand for different text") as refusal:
+    with pytest.raises(SpecvizError, match="2 ids have different text") as refusal:
         opened(target, draft)
     assert "id 10: 'w11' in the draft, 'w10' in the target" in str(refusal.value)
     assert "--force" in str(refusal.value)
@@ -182,7 +182,7 @@ def test_c12_refused_before_any_weight_is_read(tmp_path: Path) -> None:
     config = LlamaConfig(**small())
     target = config_folder(tmp_path / "target", config, vocabulary=words(16))
     draft = config_folder(tmp_path / "draft", config, vocabulary=vocabulary)
-    with pytest.raises(SpecvizError, match="2 ids stand for different text"):
+    with pytest.raises(SpecvizError, match="2 ids have different text"):
         opened(target, draft)
 
 
@@ -191,7 +191,7 @@ def test_c12_forced_it_runs_under_a_banner(shelf: Shelf) -> None:
     pair = opened(target, draft, force=True)
     banners = [notice for notice in pair.notices if notice.permanent]
     assert len(banners) == 1
-    assert "2 ids stand for different text" in banners[0].message
+    assert "2 ids have different text" in banners[0].message
     run = play(pair, "w3 w10", setting(4, 0.0))
     assert run.ids == play(opened(target), "w3 w10", setting(4, 0.0)).ids
     assert banners[0].message in run.header.config["notes"]
@@ -229,7 +229,7 @@ def test_an_end_id_that_differs_refuses(tmp_path: Path) -> None:
     target = with_entry(tmp_path, "target", 12, "<end>", eos="<end>")
     refusal = finding(facts(draft, target), "tokenizer")
     assert (refusal.status, refusal.forcible) == ("refuse", True)
-    assert "1 id stands for different text" in refusal.text
+    assert "1 id has different text" in refusal.text
 
 
 def test_ordinary_entries_that_differ_refuse(tmp_path: Path) -> None:
@@ -243,9 +243,9 @@ def test_ordinary_entries_that_differ_refuse(tmp_path: Path) -> None:
 def test_end_ids_that_differ_are_a_note_and_the_targets_count(shelf: Shelf) -> None:
     target, draft = shelf.random(1, saving={"eos_ids": [5, 9]}), shelf.random(2, saving={"eos_ids": [5]})
     pair = facts(draft, target)
-    assert finding(pair, "end ids").text == "the end ids differ; the target's count: 5, 9"
+    assert finding(pair, "end ids").text == "the end ids differ; the target's are used: 5, 9"
     assert pair.end_ids == {5, 9}
-    assert "no end of text" in finding(facts(draft, shelf.random(1)), "end ids").text
+    assert "no end token" in finding(facts(draft, shelf.random(1)), "end ids").text
 
 
 def test_a_shorter_draft_context_is_a_note(shelf: Shelf) -> None:

@@ -15,7 +15,7 @@ from torch._inductor import cpp_builder
 
 from specviz.core.events import Progress, Settings
 from specviz.decoder.loading import compiling
-from specviz.decoder.loading.compiling import compile_models, what_is_missing, why_not
+from specviz.decoder.loading.compiling import compile_models, missing_toolchain, why_not
 from specviz.decoder.measuring.assisted import bare_ms, played
 from specviz.decoder.models import compiled_forward, static_cache
 from specviz.decoder.models.causal_model import CausalModel
@@ -183,9 +183,7 @@ def test_without_a_compiler_it_says_so_at_once_and_runs(shelf: Shelf) -> None:
     before = graphs()
     pair = opened(shelf.random(1, spread=0.3), shelf.noisy(1, 0.1, spread=0.3), compile=True)
     said = [notice.message for notice in pair.notices if "compile" in notice.message]
-    assert said == [
-        "Nothing is compiled for cpu: there is no C++ compiler. Install g++ or clang++, or leave --compile out."
-    ]
+    assert said == ["Nothing is compiled for cpu: there is no C++ compiler. Install g++ or clang++, or omit --compile."]
     run = play(pair, PROMPTS[1])
     assert (run.header.config["compiled"], graphs()) == ([], before)
     assert said[0] in run.header.notes
@@ -194,7 +192,7 @@ def test_without_a_compiler_it_says_so_at_once_and_runs(shelf: Shelf) -> None:
 def test_a_compiler_that_a_variable_names_wrongly_is_named(no_compiler: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inductor_config.cpp, "cxx", ("/nowhere/g++",))
     monkeypatch.setenv("CXX", "/nowhere/g++")
-    assert "(/nowhere/g++, from the variable CXX, does not run)" in str(what_is_missing(torch.device("cpu")))
+    assert "(/nowhere/g++, from the variable CXX, does not work)" in str(missing_toolchain(torch.device("cpu")))
 
 
 def test_what_a_compiler_raises_is_told_in_a_line(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +220,7 @@ def test_a_graph_that_says_something_else_is_not_used(shelf: Shelf, monkeypatch:
 
     monkeypatch.setattr(compiled_forward, "_compiled", wrong)
     pair = opened(shelf.random(1, spread=0.3), alone=True, compile=True, max_new_tokens=8)
-    assert "its compiled probabilities differ from its own by" in pair.notices[-1].message
+    assert "its compiled probabilities differ from the originals by" in pair.notices[-1].message
     assert pair.pair.target.compiled is None
     play(pair, PROMPTS[1], replace(setting(), drafter="ngram"))
 
@@ -230,10 +228,10 @@ def test_a_graph_that_says_something_else_is_not_used(shelf: Shelf, monkeypatch:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("Mistral, windows", "it remembers more than keys and values of its whole text, or less."),
-        ("Qwen2, a window in its last layer", "it remembers more than keys and values of its whole text, or less."),
-        ("Mamba", "it remembers more than keys and values of its whole text, or less."),
-        ("BLOOM", "its attention is not torch's own (sdpa)."),
+        ("Mistral, windows", "its cache does not hold exactly the keys and values of the whole text."),
+        ("Qwen2, a window in its last layer", "its cache does not hold exactly the keys and values of the whole text."),
+        ("Mamba", "its cache does not hold exactly the keys and values of the whole text."),
+        ("BLOOM", "its attention is not PyTorch's (sdpa)."),
         ("Qwen3", None),
     ],
 )
@@ -250,8 +248,8 @@ def test_only_plain_attention_is_compiled(name: str, reason: str | None) -> None
 def test_large_models_are_not_compiled_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     model = CausalModel(random(1), role="target", name="large", vocab_size=64, context=128)
     assert why_not(model) is None
-    monkeypatch.setattr(compiling, "LARGEST_ON_CPU", 1000)
-    assert why_not(model) == "on a CPU a step of its 26 kB of weights is reading them, compiled or not."
+    monkeypatch.setattr(compiling, "MAX_CPU_BYTES", 1000)
+    assert why_not(model) == "on a CPU, steps with 26 kB of weights are limited by reading them, compiled or not."
 
 
 def test_what_is_kept_of_packed_weights_is_found_by_the_weights() -> None:

@@ -53,7 +53,7 @@ def test_large_models_and_other_numbers_stay_as_they_are(monkeypatch: pytest.Mon
     double = llama().double()
     assert not pack(double) and not is_packed(double)
     model = llama()
-    monkeypatch.setattr(cpu_packing, "MOST_BYTES", sum(p.nbytes for p in model.parameters()) - 1)
+    monkeypatch.setattr(cpu_packing, "MAX_BYTES", sum(p.nbytes for p in model.parameters()) - 1)
     assert not pack(model) and not is_packed(model)
     assert pack(llama().bfloat16())
 
@@ -79,7 +79,7 @@ def test_a_run_says_which_models_are_packed(shelf: Shelf, monkeypatch: pytest.Mo
     target, draft = shelf.random(1, family="llama"), shelf.random(2, family="gpt2")
     packed = play(opened(target, draft, max_new_tokens=8), "w3", setting(3), seed=9)
     assert packed.header.config["packed"] == ["draft", "target"]
-    monkeypatch.setattr(cpu_packing, "MOST_BYTES", 0)
+    monkeypatch.setattr(cpu_packing, "MAX_BYTES", 0)
     plain = play(opened(target, draft, max_new_tokens=8), "w3", setting(3), seed=9)
     assert plain.header.config["packed"] == []
     assert plain.ids == packed.ids

@@ -106,7 +106,7 @@ def test_a_pair_that_is_refused_is_not_downloaded(pair: FakeHub, shelf: Shelf) -
     swapped = words(64)
     swapped[10], swapped[11] = swapped[11], swapped[10]
     pair.models["org/draft"] = Model.of(shelf.random(1, saving={"vocabulary": swapped}))
-    assert "another tokenizer" in refused()
+    assert "The tokenizers of the draft" in refused()
     assert not pair.weights_asked
 
 
@@ -133,14 +133,14 @@ def test_the_cache_serves_where_the_hub_cannot_be_reached(pair: FakeHub) -> None
     pair.close()
     said = opened()
     notes = [e.message for e in said if isinstance(e, Notice)]
-    assert f"--draft org/draft is the cache's copy: the hub ({pair.url}) cannot be reached." in notes
-    assert f"--target org/target is the cache's copy: the hub ({pair.url}) cannot be reached." in notes
+    assert f"--draft org/draft was loaded from the cache: the hub ({pair.url}) cannot be reached." in notes
+    assert f"--target org/target was loaded from the cache: the hub ({pair.url}) cannot be reached." in notes
 
 
 def test_the_cache_serves_what_the_hub_no_longer_shows(pair: FakeHub) -> None:
     opened()
     pair.models["org/target"].hidden = (401, "RepoNotFound")
-    assert "--target org/target is the cache's copy: the hub does not give it out." in [
+    assert "--target org/target was loaded from the cache: the hub refuses access to it." in [
         e.message for e in opened() if isinstance(e, Notice)
     ]
 
@@ -148,12 +148,12 @@ def test_the_cache_serves_what_the_hub_no_longer_shows(pair: FakeHub) -> None:
 def test_c55_a_gated_model_is_refused_and_the_other_not_downloaded(pair: FakeHub) -> None:
     pair.models["org/target"].error = (403, "GatedRepo")
     assert refused() == (
-        f"--target org/target is gated: access must be granted at {pair.url}/org/target, and a login is needed "
+        f"--target org/target is gated: request access at {pair.url}/org/target and log in "
         "(hf auth login, or HF_TOKEN)."
     )
     pair.models["org/target"].error = None
     pair.models["org/draft"].error = (401, "GatedRepo")
-    assert refused().startswith("--draft org/draft is gated: access must be granted")
+    assert refused().startswith("--draft org/draft is gated: request access")
     assert not pair.weights_asked
 
 
@@ -167,14 +167,14 @@ def test_missing_repositories_revisions_and_logins(pair: FakeHub) -> None:
     )
     pair.models["org/draft"].error = (403, "")
     assert refused() == (
-        "--draft org/draft is not given out by the hub to this login. Log in again, or as somebody else "
+        "--draft org/draft is not accessible with this login. Log in again, or with another account "
         "(hf auth login, or HF_TOKEN)."
     )
     assert not pair.weights_asked
 
 
 def test_c56c_offline_with_nothing_cached(pair: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    suggestion = "Run once without it, or name a local folder."
+    suggestion = "Run once without it, or use a local folder."
     assert refused(options(offline=True)) == (
         f"--target org/target is not in the cache, and --offline was given. {suggestion}"
     )
@@ -189,7 +189,7 @@ def test_c56c_offline_with_nothing_cached(pair: FakeHub, monkeypatch: pytest.Mon
 def test_c56b_offline_with_a_file_missing(pair: FakeHub, cache: Path) -> None:
     opened()
     folder = cache / "models--org--draft" / "snapshots" / COMMIT
-    suggestion = "in the cache, and --offline was given. Run once without it, or name a local folder."
+    suggestion = "in the cache, and --offline was given. Run once without it, or use a local folder."
     (folder / "model.safetensors").unlink()
     assert refused(options(offline=True)) == (
         f"--draft org/draft has a config.json but no weights (model.safetensors) {suggestion}"
@@ -205,7 +205,7 @@ def test_no_network_and_a_hub_that_fails(pair: FakeHub, monkeypatch: pytest.Monk
     pair.down = 503
     assert refused() == (
         "--target org/target is not in the cache, and the hub answers with error 503. "
-        "Try again later, or name a local folder."
+        "Try again later, or use a local folder."
     )
     pair.down = None
     pair.models["org/target"].error = (503, "")
@@ -213,12 +213,12 @@ def test_no_network_and_a_hub_that_fails(pair: FakeHub, monkeypatch: pytest.Monk
     pair.models["org/target"].error = None
     cannot = (
         f"--target org/target is not in the cache, and the hub ({pair.url}) cannot be reached. "
-        "Check the network, or name a local folder."
+        "Check the network, or use a local folder."
     )
-    monkeypatch.setattr(hub_module, "SILENCE_S", 0.3)
+    monkeypatch.setattr(hub_module, "READ_TIMEOUT_S", 0.3)
     pair.silent = 1.0
     assert refused() == cannot
-    monkeypatch.setattr(hub_module, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(hub_module, "CONNECT_TIMEOUT_S", 0.2)
     assert refused() == cannot
     pair.close()
     assert refused() == cannot
@@ -253,7 +253,7 @@ def test_what_has_come_is_kept_and_gone_on_with(pair: FakeHub, cache: Path) -> N
     size = len(model.files["model.safetensors"])
     assert str(caught.value) == (
         f"The connection to the hub broke at 200 kB of {size / 1e6:.1f} MB of --target org/target. "
-        "What has come is kept: start again to go on from there."
+        "The partial download is kept; run again to resume it."
     )
     (part,) = cache.rglob("*.incomplete")
     assert part.stat().st_size == 200_000
@@ -285,7 +285,7 @@ def test_a_part_of_something_else_is_thrown_away(pair: FakeHub, cache: Path) -> 
 def test_more_than_was_announced_is_refused(pair: FakeHub, cache: Path) -> None:
     model = pair.models["org/target"]
     model.spoiled["model.safetensors"] = model.files["model.safetensors"] + b"more"
-    with pytest.raises(SpecvizError, match="--target org/target is not sent by the hub as it is announced"):
+    with pytest.raises(SpecvizError, match="--target org/target does not have the size that the hub announced"):
         bring_target()
 
 
@@ -296,7 +296,7 @@ def test_a_file_that_another_program_is_bringing(pair: FakeHub, monkeypatch: pyt
     with download._blob_lock(blob), pytest.raises(SpecvizError) as caught:
         fetch(place, ["model.safetensors"], "target", lambda _: None)
     assert str(caught.value) == (
-        "--target org/target is being downloaded by another program at the moment. Wait for it, then start again."
+        "--target org/target is being downloaded by another program. Wait for it to finish, then run again."
     )
 
 
@@ -305,8 +305,9 @@ def test_a_full_disk(pair: FakeHub, cache: Path, monkeypatch: pytest.MonkeyPatch
         patch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 12_345))
         said = refused()
     assert re.fullmatch(
-        r"[\d.]+ MB are still to come for --draft org/draft and --target org/target, and the disk of the cache "
-        rf"\({re.escape(str(cache))}\) has 12 kB left. Free some, or set HF_HOME to a folder elsewhere.",
+        r"--draft org/draft and --target org/target still need [\d.]+ MB, but the cache disk "
+        rf"\({re.escape(str(cache))}\) has only 12 kB free. "
+        r"Free some space, or set HF_HOME to a folder on another disk.",
         said,
     )
     assert not pair.weights_asked
@@ -315,9 +316,10 @@ def test_a_full_disk(pair: FakeHub, cache: Path, monkeypatch: pytest.MonkeyPatch
         yield b"x" * 100, 0
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(download, "_pieces", full)
+    monkeypatch.setattr(download, "_chunks", full)
     assert refused() == (
-        f"--draft org/draft: the disk of the cache ({cache}) is full. Free some, or set HF_HOME to a folder elsewhere."
+        f"--draft org/draft: the disk of the cache ({cache}) is full. "
+        "Free some space, or set HF_HOME to a folder on another disk."
     )
 
 
@@ -326,9 +328,7 @@ def test_a_cache_that_cannot_be_written_to(pair: FakeHub, cache: Path, monkeypat
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(hub_module, "download", read_only)
-    assert refused() == (
-        f"--target org/target: the cache ({cache}) cannot be written to. Set HF_HOME to a folder that can."
-    )
+    assert refused() == (f"--target org/target: the cache ({cache}) is not writable. Set HF_HOME to a writable folder.")
 
 
 def test_a_mirror_that_lists_names_only_is_left_to_the_client(pair: FakeHub) -> None:
@@ -381,8 +381,8 @@ def test_pickles_come_only_when_asked_for(hub: FakeHub, shelf: Shelf, tmp_path: 
     hub.models["org/old"] = Model({**files, "pytorch_model.bin": (tmp_path / "pytorch_model.bin").read_bytes()})
     asked = options(draft="org/old", target="org/old")
     assert refused(asked) == (
-        "--draft org/old has its weights as pickle only (pytorch_model.bin), which can run code when it is read. "
-        "--allow-pickle reads it; a model with safetensors is the safer choice."
+        "--draft org/old has its weights only as pickle (pytorch_model.bin), which can run code when loaded. "
+        "Pass --allow-pickle to load it; a model with safetensors is safer."
     )
     assert not hub.weights_asked
     opened(options(draft="org/old", target="org/old", allow_pickle=True))
@@ -393,8 +393,8 @@ def test_repositories_that_hold_no_model(hub: FakeHub) -> None:
     hub.models["org/adapter"] = Model({"adapter_config.json": b"{}", "adapter_model.safetensors": b""})
     hub.models["org/data"] = Model({"data.csv": b""})
     for name, said in (
-        ("gguf", "--target org/gguf holds its weights as GGUF only (model-q4.gguf), which specviz does not read."),
-        ("adapter", "--target org/adapter is an adapter alone (adapter_config.json), not a model."),
+        ("gguf", "--target org/gguf has only GGUF weights (model-q4.gguf), which specviz cannot read."),
+        ("adapter", "--target org/adapter is only an adapter (adapter_config.json), not a model."),
         ("data", "--target org/data has no config.json. Choose another model or revision."),
     ):
         assert refused(options(target=f"org/{name}")).startswith(said)
@@ -407,16 +407,16 @@ def test_c57_a_folder_of_the_same_name(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gpt2").mkdir()
     assert refused(options(draft="gpt2")) == (
-        "--draft gpt2 was taken as the local folder of that name, which has no config.json and no weights. "
-        "Name a model folder, or write hub:gpt2 for the model of the hub."
+        "--draft gpt2 was read as the local folder of that name, which has no config.json and no weights. "
+        "Use a model folder, or write hub:gpt2 for the model on the hub."
     )
     (tmp_path / "file").touch()
     assert refused(options(draft="file")) == (
-        "--draft file is a file. Name a model folder (with config.json), or write hub:file for the model of the hub."
+        "--draft file is a file. Use a model folder (with config.json), or write hub:file for the model on the hub."
     )
     shutil.copytree(shelf.random(3), tmp_path / "org" / "draft")
     notes = read_pair(options(), locate(options())).notes
-    assert "--draft org/draft is the local folder of that name; hub:org/draft would be the model of the hub." in notes
+    assert "--draft org/draft is the local folder of that name; write hub:org/draft for the model on the hub." in notes
     here, there = locate(options(draft="./org/draft")).draft, locate(options(draft="hub:org/draft")).draft
     assert here is not None and here.note is None
     assert there is not None and there.repository is not None
@@ -424,9 +424,9 @@ def test_c57_a_folder_of_the_same_name(
 
 def test_names_that_can_be_nothing() -> None:
     assert refused(options(target="a b")) == (
-        "--target a b is neither a folder here nor an id of the hub (NAME or OWNER/NAME). Check the name."
+        "--target a b is neither a local folder nor a hub id (NAME or OWNER/NAME). Check the name."
     )
-    assert refused(options(target="./nope")) == "--target ./nope: there is no such folder. Check the path."
+    assert refused(options(target="./nope")) == "--target ./nope: this folder does not exist. Check the path."
     assert refused(PairOptions(target_revision="v1")) == (
-        "--target-revision goes with a model of the hub, and bundled:target is here. Leave it away."
+        "--target-revision is for models on the hub, and bundled:target is local. Remove it."
     )

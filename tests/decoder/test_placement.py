@@ -39,7 +39,7 @@ def pair_of(shelf: Shelf) -> tuple[str, str]:
 def test_c53_ids_and_probabilities_are_moved_explicitly(
     shelf: Shelf, draft: torch.device, target: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu_packing, "MOST_BYTES", 0)  # as it is on a device that is no CPU
+    monkeypatch.setattr(cpu_packing, "MAX_BYTES", 0)  # as on any device other than a CPU
     drafts, targets = pair_of(shelf)
     plain = play(opened(targets, drafts), "w3 w5", setting(3, 0.8, top_p=0.9))
     load = weights.load_weights
@@ -85,14 +85,14 @@ def test_the_test_sees_ids_on_the_wrong_device(shelf: Shelf) -> None:
 def test_a_device_that_is_not_there_is_refused_by_its_option(option: str, asked: str) -> None:
     with pytest.raises(SpecvizError) as caught:
         choose_device(asked, option)
-    assert str(caught.value) == f"{option} {asked}: there is no such device here. Use {option} auto or cpu."
+    assert str(caught.value) == f"{option} {asked}: this machine has no such device. Use {option} auto or cpu."
 
 
 def test_the_draft_device_is_refused_before_weights(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     drafts, targets = pair_of(shelf)
     monkeypatch.setattr(weights, "load_weights", lambda *_: pytest.fail("weights were read"))
     source = LiveSource(RunOptions(PairOptions(drafts, targets, draft_device="cuda:3"), Settings()))
-    with pytest.raises(SpecvizError, match=r"^--draft-device cuda:3: there is no such device here"):
+    with pytest.raises(SpecvizError, match=r"^--draft-device cuda:3: this machine has no such device"):
         source.open(lambda _: None)
 
 
@@ -159,7 +159,7 @@ def test_c30_half_precision_checkpoints_run_in_float32_on_a_cpu(shelf: Shelf, st
 
 
 def test_c30_models_of_two_dtypes_are_told_apart(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "SMALL", 0)
+    monkeypatch.setattr(devices, "SMALL_MODEL", 0)
     monkeypatch.setattr(devices, "computes_in_bfloat16", lambda: True)
     half = shelf.folder(("stored", torch.bfloat16), lambda path: save_model(path, random(1).to(torch.bfloat16)))
     run = play(opened(shelf.random(2), half), "w3 w5", setting(2))
@@ -309,8 +309,8 @@ def test_quantised_checkpoints_take_what_they_take_on_disk() -> None:
 @pytest.mark.parametrize(
     ("placement", "why"),
     [
-        (Placement(GPU, torch.bfloat16, {0: 5, 1: 6}), "needs 140 GB, more than one of the 2 GPUs has free"),
-        (Placement(GPU, "auto", as_stored=True), "is quantised (gptq) and goes onto cuda:0 by way of accelerate"),
+        (Placement(GPU, torch.bfloat16, {0: 5, 1: 6}), "needs 140 GB, more than any of the 2 GPUs has free"),
+        (Placement(GPU, "auto", as_stored=True), "is quantised (gptq) and needs accelerate to load onto cuda:0"),
     ],
 )
 def test_without_accelerate_the_way_out_is_told(
@@ -341,8 +341,8 @@ def test_a_spread_model_says_over_what() -> None:
             "CUDA out of memory",
             "--draft-device cpu.",
         ),
-        (ValueError("weights are torn"), "weights are torn", "that there is memory for it."),
-        (ImportError("Loading an AWQ model needs gptqmodel"), "needs gptqmodel", "choose weights that do without."),
+        (ValueError("weights are torn"), "weights are torn", "that there is enough memory."),
+        (ImportError("Loading an AWQ model needs gptqmodel"), "needs gptqmodel", "choose weights that do not need it."),
     ],
 )
 def test_c54_a_draft_that_does_not_load_is_named_with_the_cause(

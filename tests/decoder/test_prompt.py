@@ -89,8 +89,7 @@ def test_c62_no_template_is_a_sentence_before_the_weights(tmp_path: Path) -> Non
     with pytest.raises(SpecvizError) as caught:
         opened(str(folder), chat=True)
     assert str(caught.value) == (
-        f"--target {folder} has no chat template for --chat. "
-        "Leave --chat away, or choose a target that is tuned to follow one."
+        f"--target {folder} has no chat template for --chat. Omit --chat, or choose a target with a chat template."
     )
 
 
@@ -99,7 +98,7 @@ def test_a_template_that_fails_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(SpecvizError) as caught:
         read(folder, "w1", chat=True)
     assert str(caught.value) == (
-        f"--target {folder} has a chat template that cannot be used (roles must alternate). Leave --chat away."
+        f"--target {folder} has a chat template that cannot be used (roles must alternate). Omit --chat."
     )
 
 
@@ -107,7 +106,7 @@ def test_c43_an_empty_prompt_starts_from_the_start_token(tmp_path: Path) -> None
     folder = save(tmp_path / "with")
     assert read(folder, "").ids == read(folder, " ").ids == (START,)
     without = save(tmp_path / "without", start=False)
-    with pytest.raises(SpecvizError, match="The prompt is empty, and this tokenizer names no start or end token"):
+    with pytest.raises(SpecvizError, match="The prompt is empty, and this tokenizer has no start or end token"):
         read(without, "")
     assert read(save(tmp_path / "adds", adds_start=True), "").ids == (START,)
 
@@ -117,11 +116,9 @@ def test_c15_a_prompt_beyond_the_context_is_refused_before_the_weights(tmp_path:
     (folder / "model.safetensors").write_bytes(b"no weights at all")
     with pytest.raises(SpecvizError) as caught:
         opened(str(folder), prompts=(("p", text_of([1] * 40)),))
-    assert str(caught.value) == (
-        "The prompt is longer than the target's context: prompt 40 tokens, limit 32. Shorten it."
-    )
+    assert str(caught.value) == ("The prompt has 40 tokens, more than the target's context of 32. Shorten it.")
 
 
 def test_a_prompt_that_one_model_cannot_read(shelf: Shelf) -> None:
-    with pytest.raises(SpecvizError, match="The prompt has the id 9, which one of the models cannot read"):
+    with pytest.raises(SpecvizError, match="The prompt contains the id 9, but one of the models only has ids below"):
         read_prompt(facts(shelf.random(1)), "w9", 5)

@@ -106,7 +106,7 @@ def test_weights_are_read_while_tokenizers_are(shelf: Shelf, monkeypatch: pytest
 
 
 def test_weights_still_to_come_are_left_until_the_pair_is_known(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ModelFiles, "is_here", False)
+    monkeypatch.setattr(ModelFiles, "is_local", False)
     monkeypatch.setattr(loading, "load_weights", lambda *_: pytest.fail("weights were read"))
     monkeypatch.setattr(pair_loading, "with_tokenizers", refusing)
     with pytest.raises(SpecvizError, match=r"^no pair$"):

@@ -1,7 +1,8 @@
-"""Bringing one file from the hub into its cache so that what has come is never lost.
+"""Downloading one file from the hub into its cache, resumably.
 
-The hub's own client throws a part away when it is stopped, and its progress bars want a terminal. A file of weights is
-therefore streamed into ``<blob>.incomplete`` here, gone on with by a later run, and named ``<blob>`` once whole.
+The hub's own client discards a partial download when it is stopped, and its progress bars need a terminal. A file of
+weights is therefore streamed into ``<blob>.incomplete`` here, resumed by a later run, and renamed ``<blob>`` once it is
+complete.
 """
 
 import contextlib
@@ -21,10 +22,10 @@ from huggingface_hub.utils import WeakFileLock, build_hf_headers, get_session, h
 from specviz.decoder.checkpoints.files import Problem
 
 OnBytes = Callable[[int], None]
-"""Called with the number of bytes that came, negative where some were thrown away."""
+"""Called with the number of bytes received, negative where some were discarded."""
 
 STALL_S = 10.0
-"""Longest wait for the next piece of a file."""
+"""Longest wait for the next chunk of a file."""
 PROGRESS_BYTES = 1 << 20
 RETRIES = 3
 """How many times in a row a connection may break after less than PROGRESS_BYTES."""
@@ -32,26 +33,26 @@ SHA256_LETTERS = 64
 
 
 class TransferError(Exception):
-    """A transfer that cannot go on for a reason of its own."""
+    """A download that cannot continue, for a reason other than the connection."""
 
     def __init__(self, what: str, suggestion: str) -> None:
         super().__init__(what)
         self.problem = Problem(what, suggestion)
 
 
-def of_the_network(error: BaseException) -> bool:
-    """Whether ``error`` says that the hub cannot be reached or does not speak like the hub; its HTTP statuses apart."""
+def is_network_error(error: BaseException) -> bool:
+    """Whether the hub cannot be reached or its answer is not one of the hub; HTTP statuses do not count."""
     if isinstance(error, HfHubHTTPError):
         return False
-    kinds = ConnectionError | TimeoutError | ssl.SSLError | socket.gaierror | LocalEntryNotFoundError
-    return isinstance(error, kinds) or type(error).__module__.startswith(("httpx", "httpcore"))
+    network_errors = ConnectionError | TimeoutError | ssl.SSLError | socket.gaierror | LocalEntryNotFoundError
+    return isinstance(error, network_errors) or type(error).__module__.startswith(("httpx", "httpcore"))
 
 
 def resume(url: str, blob: Path, size: int, on_bytes: OnBytes) -> None:
-    """Bring the ``size`` bytes of ``url`` to ``blob`` of the cache, going on with what an earlier run has left.
+    """Download the ``size`` bytes of ``url`` to ``blob`` in the cache, resuming an earlier partial download.
 
-    A connection that breaks is taken up again at once if it brought anything, and a few times if that was little.
-    Raises what the client raises, and TransferError.
+    A broken connection is retried immediately if it delivered anything, but only a few times in a row if that was
+    little. Raises what the client raises, and TransferError.
     """
     part = blob.with_name(f"{blob.name}.incomplete")
     blob.parent.mkdir(parents=True, exist_ok=True)
@@ -59,8 +60,8 @@ def resume(url: str, blob: Path, size: int, on_bytes: OnBytes) -> None:
         if blob.exists():
             on_bytes(size)
             return
-        whole_at_once = _fill(url, part, size, on_bytes)
-        if not whole_at_once and not _is_content(part, blob.name):
+        uninterrupted = _fill(url, part, size, on_bytes)
+        if not uninterrupted and not _has_content(part, blob.name):
             part.unlink()
             on_bytes(-size)
             _fill(url, part, size, on_bytes)
@@ -68,53 +69,55 @@ def resume(url: str, blob: Path, size: int, on_bytes: OnBytes) -> None:
 
 
 def _fill(url: str, part: Path, size: int, on_bytes: OnBytes) -> bool:
-    """Append to ``part`` until it has ``size`` bytes; whether one connection brought them all."""
-    connections = poor = 0
+    """Append to ``part`` until it has ``size`` bytes; whether a single connection delivered them all."""
+    connections = failures = 0
     with part.open("ab") as file:
-        have = file.seek(0, os.SEEK_END)
-        if have > size:
-            have = file.truncate(0)
-        on_bytes(have)
-        begun = have > 0
-        while have < size:
-            before = have
+        n_bytes = file.seek(0, os.SEEK_END)
+        if n_bytes > size:
+            n_bytes = file.truncate(0)
+        on_bytes(n_bytes)
+        resumed = n_bytes > 0
+        while n_bytes < size:
+            before = n_bytes
             connections += 1
             try:
-                for piece, at in _pieces(url, have):
-                    if at != have:
-                        on_bytes(at - have)
-                        have = file.truncate(at)
-                    file.write(piece)
-                    have += len(piece)
-                    on_bytes(len(piece))
+                for chunk, offset in _chunks(url, n_bytes):
+                    if offset != n_bytes:
+                        on_bytes(offset - n_bytes)
+                        n_bytes = file.truncate(offset)
+                    file.write(chunk)
+                    n_bytes += len(chunk)
+                    on_bytes(len(chunk))
             except Exception as error:
-                poor = 0 if have - before >= PROGRESS_BYTES else poor + 1
-                if not of_the_network(error) or have <= before or poor > RETRIES:
+                failures = 0 if n_bytes - before >= PROGRESS_BYTES else failures + 1
+                if not is_network_error(error) or n_bytes <= before or failures > RETRIES:
                     raise
             else:
-                if have <= before:
-                    raise ConnectionError("nothing came")
-        if have > size:
+                if n_bytes <= before:
+                    raise ConnectionError("no data received")
+        if n_bytes > size:
             file.truncate(0)
-            raise TransferError("is not sent by the hub as it is announced", "Try again later, or name a local folder.")
-    return connections <= 1 and not begun
+            raise TransferError(
+                "does not have the size that the hub announced", "Try again later, or use a local folder."
+            )
+    return connections <= 1 and not resumed
 
 
-def _pieces(url: str, have: int) -> Iterator[tuple[bytes, int]]:
-    """(piece, offset of its first byte), from byte ``have`` on, or from 0 where the server ignores ranges."""
+def _chunks(url: str, start: int) -> Iterator[tuple[bytes, int]]:
+    """(chunk, offset of its first byte), from byte ``start`` on, or from 0 where the server ignores ranges."""
     headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
+    if start:
+        headers["Range"] = f"bytes={start}-"
     with get_session().stream("GET", url, headers=headers, timeout=STALL_S) as response:
         hf_raise_for_status(response)
-        at = have if response.status_code == 206 else 0
-        for piece in response.iter_bytes():
-            yield piece, at
-            at += len(piece)
+        offset = start if response.status_code == 206 else 0
+        for chunk in response.iter_bytes():
+            yield chunk, offset
+            offset += len(chunk)
 
 
-def _is_content(part: Path, name: str) -> bool:
-    """Whether the content is the one named; files that are named by anything but their SHA-256 are believed."""
+def _has_content(part: Path, name: str) -> bool:
+    """Whether the content has the SHA-256 ``name``; True where ``name`` is another kind of name."""
     if len(name) != SHA256_LETTERS:
         return True
     with part.open("rb") as file:
@@ -131,13 +134,13 @@ def _blob_lock(blob: Path) -> Iterator[None]:
         try:
             stack.enter_context(WeakFileLock(lock, timeout=1))
         except TimeoutError:
-            what = "is being downloaded by another program at the moment"
-            raise TransferError(what, "Wait for it, then start again.") from None
+            what = "is being downloaded by another program"
+            raise TransferError(what, "Wait for it to finish, then run again.") from None
         yield
 
 
 class _Bar:
-    """Stands in for a progress bar of the hub's client."""
+    """Replaces a progress bar of the hub's client."""
 
     def __init__(self, on_bytes: OnBytes, *_: Any, name: str = "", **options: Any) -> None:
         self._on_bytes = (lambda n: None) if name.endswith(".transfer") else on_bytes
@@ -159,6 +162,6 @@ class _Bar:
 
 
 def download(repository: str, file: str, revision: str | None, on_bytes: OnBytes, timeout: float) -> Path:
-    """The file in the cache, brought there by the hub's client if need be."""
+    """The file in the cache, downloaded by the hub's client if necessary."""
     bar: Any = partial(_Bar, on_bytes)
     return Path(hf_hub_download(repository, file, revision=revision, etag_timeout=timeout, tqdm_class=bar))

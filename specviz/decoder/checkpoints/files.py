@@ -1,4 +1,4 @@
-"""What the files of a model say by their names and their JSON, before any library is asked: no torch, no network."""
+"""What the names and the JSON of a model's files show, without torch and without network."""
 
 import json
 from collections.abc import Collection
@@ -19,7 +19,7 @@ GGUF_MAGIC = b"GGUF"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a model cannot be used: what follows its name in a sentence, and the way out where it has one of its own."""
+    """Why a model cannot be used: the part of the sentence after its name, and a suggestion if there is one."""
 
     what: str
     suggestion: str = ""
@@ -27,14 +27,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The files that transformers takes a model's weights from."""
+    """The files that transformers reads a model's weights from."""
 
     format: Literal["safetensors", "pickle"]
     files: tuple[str, ...]
 
 
 def scan(folder: Path) -> dict[str, int]:
-    """The files right inside ``folder`` and their bytes; a link to nothing is no file."""
+    """The files directly inside ``folder`` and their bytes, without broken links."""
     return {path.name: path.stat().st_size for path in sorted(folder.iterdir()) if path.is_file()}
 
 
@@ -46,32 +46,34 @@ def is_gguf(path: Path) -> bool:
 
 
 def describing(names: Collection[str], *, code: bool) -> list[str]:
-    """Those of ``names`` that are needed to know a model without its weights; ``code``: its Python files as well."""
+    """Those of ``names`` that describe a model without its weights; ``code``: with its Python files."""
     endings = (*DESCRIBING, ".py") if code else DESCRIBING
     return [n for n in names if n.endswith(endings) and ("/" not in n or n.startswith("additional_chat_templates/"))]
 
 
-def of_tokenizer(names: Collection[str]) -> list[str]:
-    """Those of ``names`` that a tokenizer may be made from, chat templates aside; no model's weights or settings."""
+def tokenizer_files(names: Collection[str]) -> list[str]:
+    """Those of ``names`` that a tokenizer may be built from, without chat templates."""
     others = {CONFIG, "generation_config.json", SAFETENSORS + INDEX, PICKLE + INDEX}
-    made_from = [name for name in sorted(names) if name.endswith(DESCRIBING) and "/" not in name]
-    return [name for name in made_from if name not in others and not name.endswith(".jinja")]
+    candidates = [name for name in sorted(names) if name.endswith(DESCRIBING) and "/" not in name]
+    return [name for name in candidates if name not in others and not name.endswith(".jinja")]
 
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:
-    """The object in a file, {} where there is no such file. Raises ValueError where the file holds no object."""
+    """The object in a file, {} without the file. Raises ValueError where the file holds something else."""
     try:
-        found = json.loads((folder / name).read_text("utf-8"))
+        value = json.loads((folder / name).read_text("utf-8"))
     except FileNotFoundError:
         return {}
-    if not isinstance(found, dict):
-        raise ValueError("it holds no object")
-    return found
+    if not isinstance(value, dict):
+        raise ValueError("it is not a JSON object")
+    return value
 
 
 def weights(names: Collection[str], folder: Path, *, pickle: bool) -> Weights | None:
-    """The weights among ``names``: safetensors if there are any, else pickle files if ``pickle``. The index of
-    weights in several files is read from ``folder``. Raises ValueError for an index that cannot be used."""
+    """The weights among ``names``: safetensors if there are any, else pickle files if ``pickle``.
+
+    The index of weights in several files is read from ``folder``. Raises ValueError for an unusable index.
+    """
     if SAFETENSORS in names:
         return Weights("safetensors", (SAFETENSORS,))
     if SAFETENSORS + INDEX in names:
@@ -86,20 +88,20 @@ def weights(names: Collection[str], folder: Path, *, pickle: bool) -> Weights | 
 def _parts(folder: Path, index: str) -> tuple[str, ...]:
     table = read_json(folder, index).get("weight_map")
     if not isinstance(table, dict) or not table:
-        raise ValueError(f"{index} names no weights")
+        raise ValueError(f"{index} lists no weights")
     return tuple(sorted(set(map(str, table.values()))))
 
 
-def own_code(folder: Path) -> dict[str, str]:
-    """What a model brings Python of its own for, and where that is: {"AutoConfig": "configuration_x.XConfig", …}."""
-    mapped: dict[str, str] = {}
+def custom_code(folder: Path) -> dict[str, str]:
+    """The classes a model has custom code for, and where: {"AutoConfig": "configuration_x.XConfig", ...}."""
+    references: dict[str, str] = {}
     for name in (CONFIG, "tokenizer_config.json"):
         auto_map = read_json(folder, name).get("auto_map")
         for kind, reference in auto_map.items() if isinstance(auto_map, dict) else ():
-            each = reference if isinstance(reference, list) else [reference]
-            if first := next((r for r in each if isinstance(r, str)), None):
-                mapped[str(kind)] = first
-    return mapped
+            listed = reference if isinstance(reference, list) else [reference]
+            if first := next((r for r in listed if isinstance(r, str)), None):
+                references[str(kind)] = first
+    return references
 
 
 def has_weights(names: Collection[str]) -> bool:
@@ -107,43 +109,43 @@ def has_weights(names: Collection[str]) -> bool:
 
 
 def why_no_model(names: Collection[str]) -> Problem | None:
-    """What the files are instead of a model, seen from their names: GGUF, or an adapter."""
+    """What the files are instead of a model, by their names: GGUF, or an adapter."""
     if has_weights(names):
         return None
     if gguf := [name for name in names if name.lower().endswith(".gguf")]:
         return Problem(
-            f"holds its weights as GGUF only ({gguf[0]}), which specviz does not read",
-            "Name the model that was made from: a folder or hub id with safetensors.",
+            f"has only GGUF weights ({gguf[0]}), which specviz cannot read",
+            "Use the model they were converted from: a folder or hub id with safetensors.",
         )
     if ADAPTER in names:
         return Problem(
-            f"is an adapter alone ({ADAPTER}), not a model",
-            "Merge it into its base model and save that (in peft: merge_and_unload, then save_pretrained).",
+            f"is only an adapter ({ADAPTER}), not a model",
+            "Merge it into its base model and save the result (in peft: merge_and_unload, then save_pretrained).",
         )
     return None
 
 
 def why_no_weights(names: Collection[str], folder: Path, *, pickle: bool) -> Problem | None:
-    """Why the files ``names``, there or to be had, are no weights to be read."""
+    """Why the files ``names``, local or on the hub, do not include usable weights."""
     try:
-        found = weights(names, folder, pickle=pickle)
-        if found is None and (pickled := weights(names, folder, pickle=True)):
+        usable = weights(names, folder, pickle=pickle)
+        if usable is None and (pickled := weights(names, folder, pickle=True)):
             return Problem(
-                f"has its weights as pickle only ({pickled.files[0]}), which can run code when it is read",
-                "--allow-pickle reads it; a model with safetensors is the safer choice.",
+                f"has its weights only as pickle ({pickled.files[0]}), which can run code when loaded",
+                "Pass --allow-pickle to load it; a model with safetensors is safer.",
             )
     except ValueError as error:
-        return Problem(f"has an index of its weights that cannot be used ({error})")
-    if found is None:
+        return Problem(f"has an unusable index of weights ({error})")
+    if usable is None:
         return Problem(f"has a {CONFIG} but no weights ({SAFETENSORS})")
-    missing = [name for name in found.files if name not in names]
+    missing = [name for name in usable.files if name not in names]
     if missing:
-        return Problem(f"lacks {len(missing)} of its {len(found.files)} files of weights ({missing[0]})")
+        return Problem(f"lacks {len(missing)} of its {len(usable.files)} weight files ({missing[0]})")
     return None
 
 
 def missing_tokenizer_file(names: Collection[str]) -> str | None:
-    """The file for lack of which no tokenizer can be made from ``names``; None where there is nothing to miss."""
+    """The file without which no tokenizer can be built from ``names``; None if none is missing."""
     if any(name in TOKENIZER or name.endswith(TOKENIZER_ENDINGS) for name in names):
         return None
     return "merges.txt" if "vocab.json" in names else "tokenizer.json"

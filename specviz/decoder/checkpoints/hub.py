@@ -1,7 +1,7 @@
-"""The Hugging Face hub: where a model of it is, and its files brought into the cache.
+"""The Hugging Face hub: locating its models and downloading their files into the cache.
 
-Everything happens in the calling thread and shows nothing. What cannot be had is said in a sentence within seconds:
-the hub is asked once for each model, and not again once it did not answer.
+Everything runs in the calling thread and prints nothing. A failure is reported within seconds: the hub is asked once
+for each model, and not again once it did not answer.
 """
 
 import queue
@@ -24,18 +24,18 @@ from specviz.core.units import bytes_in_words
 from specviz.decoder.checkpoints.download import download, resume
 from specviz.decoder.checkpoints.files import ADAPTER, CONFIG, Problem, describing, scan, why_no_model
 from specviz.decoder.checkpoints.hub_errors import HubRequest, describe, is_hub_refusal, unavailable_from
-from specviz.decoder.checkpoints.location import CheckpointLocation, HubUnavailable, Repository, hub_id, on_this_machine
+from specviz.decoder.checkpoints.location import CheckpointLocation, HubUnavailable, Repository, find_local, hub_id
 
 Answer = TypeVar("Answer")
 
-SILENCE_S = 4.0
-"""Longest wait for the next piece of an answer."""
-PATIENCE_S = 10.0
-"""Longest wait for the hub's first answer, the look-up of its address included."""
+READ_TIMEOUT_S = 4.0
+"""Longest wait for the next part of a response."""
+CONNECT_TIMEOUT_S = 10.0
+"""Longest wait for the hub's first answer, DNS included."""
 RESUMED_FROM = 1 << 20
-"""Bytes from which a file is brought so that a part of it is kept."""
+"""Bytes from which a file is downloaded resumably."""
 HTTP_LIMIT = 50 * 10**9
-"""Bytes from which the hub serves a file by a protocol of its own only."""
+"""Bytes from which the hub serves a file only by its own protocol."""
 EMIT_EVERY_S = 0.1
 
 
@@ -48,190 +48,190 @@ class PairLocations:
 
 
 class Locator:
-    """Finds the models of ``options``, with everything of them but their weights."""
+    """Finds the models of ``options`` and downloads everything but their weights."""
 
     def __init__(self, options: PairOptions, emit: Emit) -> None:
         self._options = options
         self._emit = emit
-        self._found: dict[tuple[str, str | None], CheckpointLocation] = {}
+        self._located: dict[tuple[str, str | None], CheckpointLocation] = {}
         self._unavailable: HubUnavailable | None = None
-        once = "Run once without it, or name a local folder."
+        once = "Run once without it, or use a local folder."
         if options.offline:
             self._unavailable = HubUnavailable("--offline was given", once, by_choice=True)
         elif constants.is_offline_mode():
             self._unavailable = HubUnavailable("HF_HUB_OFFLINE is set", once, by_choice=True)
 
     def locate_pair(self) -> PairLocations:
-        """Where the models are, the target alone if no draft was asked for. Raises SpecvizError."""
+        """Where the models are; the target only if there is no draft. Raises SpecvizError."""
         target = self.locate("target")
         return PairLocations(self.locate("draft") if "draft" in self._options.roles else None, target)
 
     def locate(self, role: Role) -> CheckpointLocation:
-        """Where the model is. Raises SpecvizError that names the model, the reason and the way out."""
-        name, revision = asked = self._options.model(role)
-        if asked in self._found:
-            return replace(self._found[asked], role=role)
+        """Where the model is. Raises SpecvizError with the model, the reason and a suggestion."""
+        name, revision = key = self._options.model(role)
+        if key in self._located:
+            return replace(self._located[key], role=role)
         self._emit(Progress("files", detail=name))
-        location = on_this_machine(role, name)
+        location = find_local(role, name)
         if location and revision:
-            raise SpecvizError(f"--{role}-revision goes with a model of the hub, and {name} is here. Leave it away.")
+            raise SpecvizError(f"--{role}-revision is for models on the hub, and {name} is local. Remove it.")
         location = location or self._on_the_hub(HubRequest(role, name, hub_id(role, name), revision))
-        self._found[asked] = location
+        self._located[key] = location
         return location
 
-    def _on_the_hub(self, asked: HubRequest) -> CheckpointLocation:
+    def _on_the_hub(self, request: HubRequest) -> CheckpointLocation:
         if self._unavailable is not None:
-            return from_cache(asked, self._unavailable)
+            return from_cache(request, self._unavailable)
         try:
-            return self._ask(asked)
+            return self._ask(request)
         except SpecvizError:
             raise
         except Exception as error:
             unavailable = unavailable_from(error)
             if unavailable and not is_hub_refusal(error):
                 self._unavailable = unavailable
-            if unavailable is None or isinstance(error, RevisionNotFoundError) or cached_folder(asked) is None:
-                raise SpecvizError(describe(asked, error)) from error
-            return from_cache(asked, unavailable)
+            if unavailable is None or isinstance(error, RevisionNotFoundError) or cached_folder(request) is None:
+                raise SpecvizError(describe(request, error)) from error
+            return from_cache(request, unavailable)
 
-    def _ask(self, asked: HubRequest) -> CheckpointLocation:
+    def _ask(self, request: HubRequest) -> CheckpointLocation:
         info = with_timeout(
-            PATIENCE_S,
-            lambda: HfApi().model_info(asked.id, revision=asked.revision, files_metadata=True, timeout=SILENCE_S),
+            CONNECT_TIMEOUT_S,
+            lambda: HfApi().model_info(
+                request.id, revision=request.revision, files_metadata=True, timeout=READ_TIMEOUT_S
+            ),
         )
         siblings = info.siblings or []
         files = {sibling.rfilename: sibling.size or 0 for sibling in siblings}
         blobs = {s.rfilename: (s.lfs.sha256 if s.lfs else s.blob_id) or "" for s in siblings}
-        repository = Repository(asked.id, str(info.sha), blobs)
-        location = CheckpointLocation(asked.role, asked.name, Path(), files, repository)
+        repository = Repository(request.id, str(info.sha), blobs)
+        location = CheckpointLocation(request.role, request.name, Path(), files, repository)
         if problem := why_no_model(files):
             raise location.error_for(problem)
         if CONFIG not in files:
             raise location.error_for(Problem(f"has no {CONFIG}"))
-        folder = cached_folder(asked)
+        folder = cached_folder(request)
         if folder is None or folder.name != info.sha:
-            get_hf_file_metadata(hf_hub_url(asked.id, CONFIG, revision=info.sha), timeout=SILENCE_S)
-            folder = download(asked.id, CONFIG, asked.revision, lambda _: None, SILENCE_S).parent
+            get_hf_file_metadata(hf_hub_url(request.id, CONFIG, revision=info.sha), timeout=READ_TIMEOUT_S)
+            folder = download(request.id, CONFIG, request.revision, lambda _: None, READ_TIMEOUT_S).parent
         location = replace(location, folder=folder, repository=replace(repository, commit=folder.name))
         fetch(location, describing(list(files), code=self._options.trust_remote_code), "files", self._emit)
         return location
 
 
-def cached_folder(asked: HubRequest) -> Path | None:
-    """The cache's folder of the revision asked for, complete or not."""
+def cached_folder(request: HubRequest) -> Path | None:
+    """The folder of the requested revision in the cache, complete or not."""
     for file in (CONFIG, ADAPTER):
-        found = try_to_load_from_cache(asked.id, file, revision=asked.revision)
-        if isinstance(found, str):
-            return Path(found).parent
+        path = try_to_load_from_cache(request.id, file, revision=request.revision)
+        if isinstance(path, str):
+            return Path(path).parent
     return None
 
 
-def from_cache(asked: HubRequest, unavailable: HubUnavailable) -> CheckpointLocation:
-    """The cache's copy, for want of the hub. Raises SpecvizError where there is none."""
-    folder = cached_folder(asked)
+def from_cache(request: HubRequest, unavailable: HubUnavailable) -> CheckpointLocation:
+    """The copy in the cache, without the hub. Raises SpecvizError where there is none."""
+    folder, model = cached_folder(request), f"--{request.role} {request.name}"
     if folder is None:
-        at = f" at revision {asked.revision}" if asked.revision else ""
-        raise SpecvizError(
-            f"--{asked.role} {asked.name}{at} is not in the cache, and {unavailable.reason}. {unavailable.suggestion}"
-        )
-    note = None if unavailable.by_choice else f"--{asked.role} {asked.name} is the cache's copy: {unavailable.reason}."
-    location = CheckpointLocation(asked.role, asked.name, folder, scan(folder), unavailable=unavailable, note=note)
+        revision = f" at revision {request.revision}" if request.revision else ""
+        raise SpecvizError(f"{model}{revision} is not in the cache, and {unavailable.reason}. {unavailable.suggestion}")
+    note = None if unavailable.by_choice else f"{model} was loaded from the cache: {unavailable.reason}."
+    location = CheckpointLocation(request.role, request.name, folder, scan(folder), unavailable=unavailable, note=note)
     if problem := why_no_model(location.files):
         raise location.error_for(problem)
     return location
 
 
 def fetch(location: CheckpointLocation, names: Iterable[str], stage: Stage, emit: Emit) -> None:
-    """Bring the files ``names`` of ``location`` into its folder, telling how far that is.
+    """Download the files ``names`` of ``location`` that are missing from its folder, with progress.
 
-    What has come stays when this is broken off, and is gone on with the next time. Raises SpecvizError.
+    An interrupted download is kept and resumed next time. Raises SpecvizError.
     """
     repository = location.repository
     todo = location.missing(names)
     if repository is None or not todo:
         return
-    meter = ByteProgress(stage, sum(todo.values()), emit)
+    progress = ByteProgress(stage, sum(todo.values()), emit)
     try:
         for number, (name, size) in enumerate(todo.items(), 1):
-            meter.begin(f"{name} ({number} of {len(todo)})" if len(todo) > 1 else name)
+            progress.begin(f"{name} ({number} of {len(todo)})" if len(todo) > 1 else name)
             if (blob := repository.blobs.get(name)) and RESUMED_FROM <= size < HTTP_LIMIT:
                 url = hf_hub_url(repository.id, name, revision=repository.commit)
-                resume(url, _blobs(location) / blob, size, meter.on_bytes)
-            download(repository.id, name, repository.commit, meter.on_bytes, SILENCE_S)
-            meter.end(size)
+                resume(url, _blobs(location) / blob, size, progress.on_bytes)
+            download(repository.id, name, repository.commit, progress.on_bytes, READ_TIMEOUT_S)
+            progress.end(size)
     except Exception as error:
-        asked = HubRequest(location.role, location.name, repository.id, None)
-        raise SpecvizError(describe(asked, error, meter.words)) from error
+        request = HubRequest(location.role, location.name, repository.id, None)
+        raise SpecvizError(describe(request, error, progress.summary)) from error
 
 
 class ByteProgress:
-    """Counts the bytes of several files and tells of them, some times a second."""
+    """Counts the bytes of several files and reports them a few times a second."""
 
     def __init__(self, stage: Stage, total: int, emit: Emit) -> None:
         self._stage = stage
         self._total = total
         self._emit = emit
-        self._whole = self._part = 0
+        self._complete = self._partial = 0
         self._detail = ""
-        self._told_at = 0.0
+        self._emitted_at = 0.0
 
     def begin(self, detail: str) -> None:
         self._detail = detail
-        self._tell()
+        self._report()
 
     def on_bytes(self, n: int) -> None:
-        self._part += n
-        if time.monotonic() - self._told_at >= EMIT_EVERY_S:
-            self._tell()
+        self._partial += n
+        if time.monotonic() - self._emitted_at >= EMIT_EVERY_S:
+            self._report()
 
     def end(self, size: int) -> None:
-        self._whole, self._part = self._whole + size, 0
-        self._tell()
+        self._complete, self._partial = self._complete + size, 0
+        self._report()
 
     @property
     def done(self) -> int:
-        return min(self._whole + self._part, self._total)
+        return min(self._complete + self._partial, self._total)
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         return f"{bytes_in_words(self.done)} of {bytes_in_words(self._total)}"
 
-    def _tell(self) -> None:
-        self._told_at = time.monotonic()
+    def _report(self) -> None:
+        self._emitted_at = time.monotonic()
         self._emit(Progress(self._stage, self.done, self._total, "bytes", self._detail))
 
 
-def refuse_without_room(wanted: Iterable[tuple[CheckpointLocation, Iterable[str]]]) -> None:
-    """Raise SpecvizError where the disk has no room for the files still to come of all locations."""
-    todo = {location.folder: (location, location.missing(names)) for location, names in wanted if location.repository}
+def check_disk_space(files_of: Iterable[tuple[CheckpointLocation, Iterable[str]]]) -> None:
+    """Raise SpecvizError where the disk has no room for the files that are still to be downloaded."""
+    todo = {location.folder: (location, location.missing(names)) for location, names in files_of if location.repository}
     need = sum(
-        _still_to_come(location, file, size) for location, files in todo.values() for file, size in files.items()
+        _bytes_missing(location, file, size) for location, files in todo.values() for file, size in files.items()
     )
     if not need:
         return
     free = shutil.disk_usage(next(iter(todo))).free
     if free < need:
-        named = " and ".join(f"--{location.role} {location.name}" for location, files in todo.values() if files)
+        names = [f"--{location.role} {location.name}" for location, files in todo.values() if files]
+        named, needs = " and ".join(names), "needs" if len(names) == 1 else "need"
         raise SpecvizError(
-            f"{bytes_in_words(need)} are still to come for {named}, and the disk of the cache "
-            f"({constants.HF_HUB_CACHE}) has {bytes_in_words(free)} left. "
-            "Free some, or set HF_HOME to a folder elsewhere."
+            f"{named} still {needs} {bytes_in_words(need)}, but the cache disk ({constants.HF_HUB_CACHE}) has only "
+            f"{bytes_in_words(free)} free. Free some space, or set HF_HOME to a folder on another disk."
         )
 
 
-def _still_to_come(location: CheckpointLocation, file: str, size: int) -> int:
+def _bytes_missing(location: CheckpointLocation, file: str, size: int) -> int:
     blob = location.repository.blobs.get(file) if location.repository else None
     part = _blobs(location) / f"{blob}.incomplete"
     return max(0, size - (part.stat().st_size if blob and part.is_file() else 0))
 
 
 def _blobs(location: CheckpointLocation) -> Path:
-    """Where the cache keeps the content of the files of a snapshot."""
+    """The folder of the cache with the content of the files."""
     return location.folder.parent.parent / "blobs"
 
 
 def with_timeout(seconds: float, call: Callable[[], Answer]) -> Answer:
-    """What ``call`` returns or raises; TimeoutError if that takes longer. The call itself is then left to its fate."""
+    """What ``call`` returns or raises; TimeoutError after ``seconds``, without stopping the call itself."""
     answers: queue.SimpleQueue[tuple[Answer | None, Exception | None]] = queue.SimpleQueue()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Where a model is: a folder of this machine, what comes with specviz, or a commit on the hub and its cache."""
+"""Where a model is: in a local folder, bundled with specviz, or at a commit on the hub and in its cache."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class HubUnavailable:
-    """Why the hub is not asked, in a clause, and what can be done about it, in a sentence."""
+    """Why the hub is not used, as a clause, and what to do about it, as a sentence."""
 
     reason: str
     suggestion: str
@@ -25,7 +25,7 @@ class HubUnavailable:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A commit on the hub. ``blobs``: under which name the cache keeps a file's content, where that is known."""
+    """A commit on the hub. ``blobs``: the name of each file's content in the cache, where known."""
 
     id: str
     commit: str
@@ -36,8 +36,9 @@ class Repository:
 class CheckpointLocation:
     """Where a model is: the folder its files are read from.
 
-    ``files``: every file there or to be had, with its bytes. ``repository``: where those come from that are not there
-    yet; None for a folder of this machine and for what only the cache has, which ``unavailable`` tells apart.
+    ``files``: every file that is in the folder or can be downloaded, with its bytes. ``repository``: where missing
+    files are downloaded from; None for a local folder, and, with ``unavailable``, for a model that is in the cache
+    only.
     """
 
     role: Role
@@ -49,11 +50,11 @@ class CheckpointLocation:
     note: str | None = None
 
     def missing(self, names: Iterable[str]) -> dict[str, int]:
-        """Those of ``names`` that are still to come, with their bytes."""
+        """Those of ``names`` that are not downloaded yet, with their bytes."""
         return {name: self.files.get(name, 0) for name in names if not (self.folder / name).is_file()}
 
     def error_for(self, problem: Problem) -> SpecvizError:
-        """The error that says ``problem`` of this model, with its way out or the one that this kind of location has."""
+        """``problem`` as an error about this model, with its suggestion or the usual one for this location."""
         what, suggestion = problem.what, problem.suggestion
         if not suggestion and self.unavailable:
             what, suggestion = f"{what} in the cache, and {self.unavailable.reason}", self.unavailable.suggestion
@@ -64,10 +65,10 @@ class CheckpointLocation:
         return SpecvizError(f"--{self.role} {self.name} {what}. {suggestion}")
 
 
-def on_this_machine(role: Role, name: str) -> CheckpointLocation | None:
-    """The bundled model or the folder of that name; None where it must be a model of the hub.
+def find_local(role: Role, name: str) -> CheckpointLocation | None:
+    """The bundled model or the folder of that name; None for a model of the hub.
 
-    Raises SpecvizError for a folder or a file that holds no model, and for a name that can be neither.
+    Raises SpecvizError for a folder or a file that holds no model, and for the path of a missing folder.
     """
     if name.startswith(bundled.PREFIX):
         return CheckpointLocation(role, name, bundled.folder(name), scan(bundled.folder(name)))
@@ -76,35 +77,35 @@ def on_this_machine(role: Role, name: str) -> CheckpointLocation | None:
     path = Path(name).expanduser()
     try:
         if path.is_file():
-            raise _a_file(role, name, path)
+            raise _not_local_folder(role, name, path)
         if path.is_dir():
-            return _a_folder(role, name, path)
+            return _local_folder(role, name, path)
     except OSError as error:
         raise SpecvizError(f"--{role} {name} cannot be read: {error.strerror}. Check its permissions.") from error
     if name.startswith((".", "~", "/")) or name.count("/") > 1:
-        raise SpecvizError(f"--{role} {name}: there is no such folder. Check the path.")
+        raise SpecvizError(f"--{role} {name}: this folder does not exist. Check the path.")
     return None
 
 
 def hub_id(role: Role, name: str) -> str:
-    """The id on the hub that ``name`` stands for. Raises SpecvizError where it cannot be one."""
+    """The hub id in ``name``. Raises SpecvizError where it is not one."""
     id = name.removeprefix(HUB_PREFIX)
     if not HUB_ID.fullmatch(id):
         raise SpecvizError(
-            f"--{role} {name} is neither a folder here nor an id of the hub (NAME or OWNER/NAME). Check the name."
+            f"--{role} {name} is neither a local folder nor a hub id (NAME or OWNER/NAME). Check the name."
         )
     return id
 
 
-def _a_file(role: Role, name: str, path: Path) -> SpecvizError:
+def _not_local_folder(role: Role, name: str, path: Path) -> SpecvizError:
     if is_gguf(path):
-        suggestion = "Name the model it was made from: a folder or hub id with safetensors."
-        return SpecvizError(f"--{role} {name} is a GGUF file, which specviz does not read. {suggestion}")
-    hub = f", or write {HUB_PREFIX}{name} for the model of the hub" if HUB_ID.fullmatch(name) else " or a hub id"
-    return SpecvizError(f"--{role} {name} is a file. Name a model folder (with {CONFIG}){hub}.")
+        suggestion = "Use the model it was converted from: a folder or hub id with safetensors."
+        return SpecvizError(f"--{role} {name} is a GGUF file, which specviz cannot read. {suggestion}")
+    hub = f", or write {HUB_PREFIX}{name} for the model on the hub" if HUB_ID.fullmatch(name) else " or a hub id"
+    return SpecvizError(f"--{role} {name} is a file. Use a model folder (with {CONFIG}){hub}.")
 
 
-def _a_folder(role: Role, name: str, path: Path) -> CheckpointLocation:
+def _local_folder(role: Role, name: str, path: Path) -> CheckpointLocation:
     files = scan(path)
     could_be_hub = HUB_ID.fullmatch(name) is not None
     location = CheckpointLocation(role, name, path, files)
@@ -114,12 +115,12 @@ def _a_folder(role: Role, name: str, path: Path) -> CheckpointLocation:
         lacks = f"has no {CONFIG}" + ("" if has_weights(files) else " and no weights")
         if could_be_hub:
             raise SpecvizError(
-                f"--{role} {name} was taken as the local folder of that name, which {lacks}. "
-                f"Name a model folder, or write {HUB_PREFIX}{name} for the model of the hub."
+                f"--{role} {name} was read as the local folder of that name, which {lacks}. "
+                f"Use a model folder, or write {HUB_PREFIX}{name} for the model on the hub."
             )
-        raise SpecvizError(f"--{role} {name}: this folder {lacks}. Name a model folder or a hub id.")
+        raise SpecvizError(f"--{role} {name}: this folder {lacks}. Use a model folder or a hub id.")
     note = (
-        f"--{role} {name} is the local folder of that name; {HUB_PREFIX}{name} would be the model of the hub."
+        f"--{role} {name} is the local folder of that name; write {HUB_PREFIX}{name} for the model on the hub."
         if could_be_hub
         else None
     )

@@ -1,4 +1,4 @@
-"""Work done beside other work: in a thread of its own, its events and its error kept until somebody waits for it."""
+"""A background task: work in a thread whose events and error are kept until someone waits for them."""
 
 import queue
 import threading
@@ -10,19 +10,19 @@ from specviz.core.events import Event
 from specviz.core.source import Emit
 
 Result = TypeVar("Result")
-PATIENCE_S = 5.0
-"""Longest wait for dropped work to notice."""
+JOIN_TIMEOUT_S = 5.0
+"""Longest wait for cancelled work to stop."""
 
 
 class Cancelled(BaseException):
-    """Nobody wants the work any more. No Exception, so that what handles those does not take it for a failure."""
+    """The work is not needed any more. Not an Exception, so that error handlers do not take it for a failure."""
 
 
 class BackgroundTask(Generic[Result]):
-    """Work that may ``start`` before somebody waits for it.
+    """Work that may ``start`` before someone waits for it.
 
-    Leaving the ``with`` block drops it where nobody did: its next event raises Cancelled in it, and that is waited for,
-    so that no thread is left inside a library.
+    Leaving the ``with`` block cancels the work: its next event raises Cancelled inside it. The block waits for that, so
+    that no thread is left inside a library.
     """
 
     def __init__(self, work: Callable[[Emit], Result]) -> None:
@@ -33,12 +33,14 @@ class BackgroundTask(Generic[Result]):
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="specviz-beside", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="specviz-background", daemon=True)
         self._thread.start()
 
     def wait(self, emit: Emit) -> Result:
-        """What the work returns or raises; ``emit`` is given its events in the calling thread, in which all of it is
-        done if it has not begun."""
+        """Return or raise what the work does; ``emit`` receives its events in the calling thread.
+
+        Work that has not been started is done in the calling thread.
+        """
         if self._thread is None:
             return self._work(emit)
         while (event := self._events.get()) is not None:
@@ -55,11 +57,11 @@ class BackgroundTask(Generic[Result]):
     ) -> None:
         self._cancelled = True
         if self._thread is not None:
-            self._thread.join(PATIENCE_S)
+            self._thread.join(JOIN_TIMEOUT_S)
 
     def _run(self) -> None:
         try:
-            self._outcome = self._work(self._tell)
+            self._outcome = self._work(self._queue_event)
         except Cancelled:
             pass
         except Exception as error:
@@ -67,7 +69,7 @@ class BackgroundTask(Generic[Result]):
         finally:
             self._events.put(None)
 
-    def _tell(self, event: Event) -> None:
+    def _queue_event(self, event: Event) -> None:
         if self._cancelled:
             raise Cancelled
         self._events.put(event)

@@ -1,9 +1,9 @@
-"""Weights and the files they are mapped from: how much of those is in memory, and when it comes there.
+"""Reading memory-mapped weights so that a file never takes more memory than its tensors need.
 
-transformers maps a file of weights as a whole, until every tensor is read. Tensors of the host that stay as they are
-stored are parts of that mapping: they take no memory beside it, and come there when they are first computed with. All
-others are made out of it, and meanwhile as much of the file as has been read counts as memory of the process beside
-them: half as much again where bfloat16 becomes float32.
+transformers maps a file of weights as a whole until every tensor is read. Tensors on the host that keep their stored
+dtype are parts of that mapping: they take no extra memory, and are read from disk when first used. All others are
+copies, and until the end the part of the file already read counts as memory of the process too: half as much again
+where bfloat16 becomes float32.
 """
 
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ from torch import Tensor
 from transformers import modeling_utils
 
 STORED = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-"""The dtypes weights stay in, by their names in a file."""
+"""Dtypes that weights can be used in as stored, by their names in a file."""
 PAGE = 4096
-"""Bytes, of the smallest page that memory comes in."""
+"""Bytes of the smallest memory page."""
 
 
 @contextmanager
-def mapped_singly(kept: torch.dtype | None) -> Iterator[None]:
-    """Let tensors that transformers reads come into memory as it counts them: those stored in ``kept``, which stay, out
-    of one mapping, the others out of one each that is gone when something else has been made of the tensor.
+def map_per_tensor(kept: torch.dtype | None) -> Iterator[None]:
+    """Change how transformers reads tensors inside. Those stored in ``kept`` share one mapping and are paged in
+    immediately, so that progress is real; each other tensor gets a mapping that is closed once the tensor is converted.
 
-    A version of transformers that opens files in another way reads them in its own."""
+    Changes nothing in a version of transformers that opens files in another way."""
     before = getattr(modeling_utils, "safe_open", None)
     if before is None:
         yield
@@ -41,17 +41,17 @@ def mapped_singly(kept: torch.dtype | None) -> Iterator[None]:
 
 
 class _File:
-    """Stands in for an open file of weights."""
+    """Replaces an open file of weights."""
 
-    def __init__(self, kept: torch.dtype | None, file: str, **how: Any) -> None:
+    def __init__(self, kept: torch.dtype | None, file: str, **options: Any) -> None:
         self._kept = kept
-        self._reopened = partial(safe_open, file, **how)
-        self._file: Any = self._reopened()
+        self._reopen = partial(safe_open, file, **options)
+        self._file: Any = self._reopen()
 
     def get_slice(self, name: str) -> Any:
         whole = self._file.get_slice(name)
         stays = STORED.get(whole.get_dtype(), self) is self._kept
-        return _Kept(whole) if stays else _Passing(whole, name, self._reopened)
+        return _StoredSlice(whole) if stays else _ConvertedSlice(whole, name, self._reopen)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -63,7 +63,7 @@ class _File:
 
 
 class _Slice:
-    """A tensor of a file that has not been read yet."""
+    """A tensor of a file, not yet read."""
 
     def __init__(self, whole: Any) -> None:
         self._whole = whole
@@ -72,20 +72,20 @@ class _Slice:
         return getattr(self._whole, name)
 
 
-class _Kept(_Slice):
-    def __getitem__(self, where: Any) -> Tensor:
-        tensor: Tensor = self._whole[where]
+class _StoredSlice(_Slice):
+    def __getitem__(self, index: Any) -> Tensor:
+        tensor: Tensor = self._whole[index]
         if tensor.is_contiguous():
             tensor.flatten().view(torch.uint8)[::PAGE].sum()
         return tensor
 
 
-class _Passing(_Slice):
-    def __init__(self, whole: Any, name: str, reopened: partial[Any]) -> None:
+class _ConvertedSlice(_Slice):
+    def __init__(self, whole: Any, name: str, reopen: partial[Any]) -> None:
         super().__init__(whole)
-        self._name, self._reopened = name, reopened
+        self._name, self._reopen = name, reopen
 
-    def __getitem__(self, where: Any) -> Tensor:
-        with self._reopened() as file:
-            tensor: Tensor = file.get_slice(self._name)[where]
+    def __getitem__(self, index: Any) -> Tensor:
+        with self._reopen() as file:
+            tensor: Tensor = file.get_slice(self._name)[index]
         return tensor

@@ -1,7 +1,7 @@
-"""Weights of small models on a CPU, laid out anew for blocks of a few ids.
+"""Weights of small models on a CPU, repacked for blocks of a few ids.
 
-The matrix kernels of PyTorch on a CPU are made for one row or for many: verifying five ids took 1.4 times a step of
-one. oneDNN reads a matrix that it has laid out itself in about the same time for one row as for nine.
+PyTorch's CPU matrix kernels are tuned for one row or for many: verifying five ids took 1.4 times as long as one. With
+weights in oneDNN's own layout, nine rows take about as long as one.
 """
 
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ from transformers import PreTrainedModel
 
 from specviz.decoder.models.cache_support import CROP, rollback_method
 
-MOST_BYTES = 2**28
-"""Models up to this size are packed: it takes well under a second, behind which every round is shorter."""
+MAX_BYTES = 2**28
+"""Models up to this size are packed: that takes well under a second and shortens every round."""
 
 
 class PackedLinear(nn.Linear):
-    """A linear layer [..., in] -> [..., out] whose ``weight`` is in oneDNN's own layout. It only infers."""
+    """A linear layer [..., in] -> [..., out] whose ``weight`` is in oneDNN's own layout. For inference only."""
 
     def __init__(self, plain: nn.Linear) -> None:
         nn.Module.__init__(self)
@@ -32,24 +32,24 @@ class PackedLinear(nn.Linear):
 
 @torch.no_grad()
 def pack(model: PreTrainedModel) -> bool:
-    """Let the linear layers of ``model`` be packed; whether that was possible.
+    """Pack the linear layers of ``model``; whether that was possible.
 
-    It is not where the model is large, not on a CPU, in numbers oneDNN has no kernels for, of a family that reads the
-    weights of its layers itself, or in a build of PyTorch without oneDNN. What a layer gives stays the same up to the
-    order of its sums.
+    Not possible: a large model, another device than a CPU, a dtype without oneDNN kernels, a family that reads the
+    weights of its layers directly, a build of PyTorch without oneDNN. Outputs stay the same up to the order of
+    summation.
     """
     plain = {name: layer for name, layer in model.named_modules() if type(layer) is nn.Linear}
     if not plain or not _worth_it(model):
         return False
     try:
         before = _logits(model)
-        _put(model, {name: PackedLinear(layer) for name, layer in plain.items()})
-        close = 1e-3 if before.dtype == torch.float32 else 0.05
-        same = torch.allclose(_logits(model), before, rtol=close, atol=close)
-    except Exception:  # each model and build fails in a way of its own
+        _replace(model, {name: PackedLinear(layer) for name, layer in plain.items()})
+        tolerance = 1e-3 if before.dtype == torch.float32 else 0.05
+        same = torch.allclose(_logits(model), before, rtol=tolerance, atol=tolerance)
+    except Exception:  # whatever a model or build may raise
         same = False
     if not same:
-        _put(model, plain)
+        _replace(model, plain)
     return same
 
 
@@ -63,11 +63,11 @@ def _worth_it(model: PreTrainedModel) -> bool:
         torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
         and rollback_method(model.config, type(model)) is CROP
         and all(p.device.type == "cpu" and p.dtype in (torch.float32, torch.bfloat16) for p in parameters)
-        and sum(p.nbytes for p in parameters) <= MOST_BYTES
+        and sum(p.nbytes for p in parameters) <= MAX_BYTES
     )
 
 
-def _put(model: PreTrainedModel, layers: Mapping[str, nn.Linear]) -> None:
+def _replace(model: PreTrainedModel, layers: Mapping[str, nn.Linear]) -> None:
     for name, layer in layers.items():
         parent, _, child = name.rpartition(".")
         setattr(model.get_submodule(parent), child, layer)

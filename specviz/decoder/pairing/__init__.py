@@ -1,1 +1,1 @@
-"""What config and tokenizer say: can this pair run?"""
+"""What configurations and tokenizers show: can this pair run, and where?"""

@@ -1,7 +1,4 @@
-"""Whether two models can be a pair, from their configs and tokenizers alone: no weight is read.
-
-Without a draft model the same is said of the target alone.
-"""
+"""Whether two models can run as a pair, or a target without a draft model, from their configurations and tokenizers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,13 +21,15 @@ from specviz.decoder.pairing.finding import Finding
 from specviz.decoder.pairing.model_info import ModelFacts, ModelFiles, read_files, read_model
 from specviz.decoder.pairing.vocabulary import Comparison, Vocabulary, compare, token_bytes
 
-NO_END = "the target names no end of text: runs end at --max-new-tokens"
+NO_END = "the target has no end token: runs end at --max-new-tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
-    """Both models' facts and everything that follows from them; ``draft`` None: the target alone. ``table``: the
-    bytes of every id of the target's tokenizer, None for one that stands for nothing."""
+    """Both models and everything that follows from them; ``draft`` None: a target without a draft model.
+
+    ``table``: the bytes of every id of the target's tokenizer, None for an id without a token.
+    """
 
     draft: ModelFacts | None
     target: ModelFacts
@@ -58,19 +57,21 @@ class PairFacts:
         special = frozenset(self.target.tokenizer.all_special_ids) | {
             i for i, token in self.target.tokenizer.added_tokens_decoder.items() if token.special
         }
-        known = self.table[: self.vocab_size]
-        bytes_of = [f"<id {i}>".encode() if data is None else data for i, data in enumerate(known)]
+        table = self.table[: self.vocab_size]
+        bytes_of = [f"<id {i}>".encode() if data is None else data for i, data in enumerate(table)]
         return Vocabulary(bytes_of, frozenset(i for i in special if i < self.vocab_size))
 
 
 def read_pair(options: PairOptions, locations: PairLocations | None = None) -> PairFacts:
-    """Look a pair over, finding its models where that has not been done. Raises SpecvizError where a model cannot be
-    read or is no decoder; what the pair as such lacks stands in ``findings``."""
+    """Check a pair, locating its models first unless ``locations`` are passed.
+
+    Raises SpecvizError where a model cannot be read or is not a decoder; problems of the pair are in ``findings``.
+    """
     return with_tokenizers(*pair_files(options, locations or Locator(options, lambda _: None).locate_pair()))
 
 
 def pair_files(options: PairOptions, locations: PairLocations) -> tuple[ModelFiles | None, ModelFiles]:
-    """What is known of the draft, if there is one, and of the target before their tokenizers. Raises SpecvizError."""
+    """The draft, if there is one, and the target, without their tokenizers. Raises SpecvizError."""
     target = read_files(locations.target, options)
     if locations.draft is None:
         return None, target
@@ -81,12 +82,12 @@ def pair_files(options: PairOptions, locations: PairLocations) -> tuple[ModelFil
 @nothing_collected()
 def with_tokenizers(draft: ModelFiles | None, target: ModelFiles) -> PairFacts:
     """The pair of these models. Raises SpecvizError for a tokenizer that cannot be read."""
-    whole = read_model(target)
-    return check_pair(read_model(draft, whole) if draft else None, whole)
+    target_facts = read_model(target)
+    return check_pair(read_model(draft, target_facts) if draft else None, target_facts)
 
 
 def check_pair(draft: ModelFacts | None, target: ModelFacts) -> PairFacts:
-    """What follows from the models' facts together."""
+    """Compare the models."""
     if draft is None:
         table = token_bytes(target.tokenizer)
         size = min(target.vocab_size, len(table))
@@ -94,7 +95,7 @@ def check_pair(draft: ModelFacts | None, target: ModelFacts) -> PairFacts:
     same = compare(draft.tokenizer, target.tokenizer, target.end_ids)
     size = min(draft.vocab_size, target.vocab_size, len(same.target))
     findings = [
-        *_places(draft, target),
+        *_files(draft, target),
         *_architecture(draft, target),
         *_caches(draft, target),
         *_tokenizers(draft, target, same),
@@ -107,8 +108,8 @@ def check_pair(draft: ModelFacts | None, target: ModelFacts) -> PairFacts:
 
 
 def _target_findings(target: ModelFacts, size: int, entries: int) -> Iterator[Finding]:
-    """The findings about a target without a draft model."""
-    yield from _places(target)
+    """The findings for a target without a draft model."""
+    yield from _files(target)
     yield Finding("architecture", "pass", "decoder-only", ("", target.config.model_type))
     yield from _caches(target)
     columns = "", f"{entries} ids"
@@ -122,27 +123,27 @@ def _target_findings(target: ModelFacts, size: int, entries: int) -> Iterator[Fi
     yield Finding("context", "pass", f"texts up to {_limit(target)} tokens", ("", _limit(target)))
     columns = "", _listed(target.end_ids)
     if target.end_ids:
-        yield Finding("end ids", "pass", f"a text ends at {columns[1]}", columns)
+        yield Finding("end ids", "pass", f"text ends at {columns[1]}", columns)
     else:
         yield Finding("end ids", "note", NO_END, columns)
     yield from _weights(target)
 
 
 def raise_refusals(facts: PairFacts, force: bool) -> list[str]:
-    """Raise SpecvizError for the first refusal; under ``force`` return the refusals' texts if all can be forced."""
+    """Raise SpecvizError for the first refusal that ``force`` cannot override; notices of those it overrides."""
     for finding in facts.refusals:
         if not (force and finding.forcible):
             raise SpecvizError(finding.text)
     return [f"Forced: {finding.text}" for finding in facts.refusals]
 
 
-def _columns(models: tuple[ModelFacts, ...], of: Callable[[ModelFacts], str]) -> tuple[str, str]:
-    """The draft's and the target's own value, the draft's empty where there is none."""
-    *draft, target = map(of, models)
+def _columns(models: tuple[ModelFacts, ...], value: Callable[[ModelFacts], str]) -> tuple[str, str]:
+    """The values of the draft, empty if there is none, and of the target."""
+    *draft, target = map(value, models)
     return draft[0] if draft else "", target
 
 
-def _places(*models: ModelFacts) -> Iterator[Finding]:
+def _files(*models: ModelFacts) -> Iterator[Finding]:
     for model in models:
         if model.location.note:
             yield Finding("files", "note", model.location.note, ("", ""))
@@ -154,29 +155,29 @@ def _architecture(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
 
 
 def _caches(*models: ModelFacts) -> Iterator[Finding]:
-    def way(model: ModelFacts) -> RollbackMethod | None:
+    def method_of(model: ModelFacts) -> RollbackMethod | None:
         return None if unsupported_reason(model.config) else rollback_method(model.config)
 
-    columns = _columns(models, lambda model: found.name if (found := way(model)) else "none")
-    if all((found := way(model)) and not found.slow for model in models):
+    columns = _columns(models, lambda model: method.name if (method := method_of(model)) else "none")
+    if all((method := method_of(model)) and not method.slow for model in models):
         what = "both caches" if len(models) == 2 else "its cache"
         yield Finding("cache", "pass", f"{what} can be rolled back exactly", columns)
     for model in models:
-        found = way(model)
+        method = method_of(model)
         if reason := unsupported_reason(model.config):
             yield Finding("cache", "refuse", unsupported_message(model.role, model.name, model.config, reason), columns)
-        elif found and found.slow:
-            yield Finding("cache", "note", slow_path(model.role, model.name, model.config, found.slow), columns)
+        elif method and method.slow:
+            yield Finding("cache", "note", slow_path(model.role, model.name, model.config, method.slow), columns)
 
 
 def _tokenizers(draft: ModelFacts, target: ModelFacts, same: Comparison) -> Iterator[Finding]:
     columns = f"{len(same.draft)} ids", f"{len(same.target)} ids"
     if same.clashing:
         n, first = len(same.clashing), same.clashing[0]
-        ids = "1 id stands" if n == 1 else f"{n} ids stand"
+        ids = "1 id has" if n == 1 else f"{n} ids have"
         text = (
-            f"The draft {draft.name} has another tokenizer than the target {target.name}: {ids} for different text "
-            f"({same.example(first)}). Choose a draft of the target's family, or --force to see what happens."
+            f"The tokenizers of the draft {draft.name} and the target {target.name} differ: {ids} different text "
+            f"({same.example(first)}). Choose a draft of the target's family, or pass --force to try anyway."
         )
         yield Finding("tokenizer", "refuse", text, columns, forcible=True)
     elif same.special:
@@ -185,7 +186,7 @@ def _tokenizers(draft: ModelFacts, target: ModelFacts, same: Comparison) -> Iter
         text = f"The tokenizers differ only in special, added or placeholder tokens: {shown}{more}."
         yield Finding("tokenizer", "note", text, columns)
     else:
-        yield Finding("tokenizer", "pass", "every id stands for the same bytes", columns)
+        yield Finding("tokenizer", "pass", "every id has the same bytes", columns)
 
 
 def _vocabulary(draft: ModelFacts, target: ModelFacts, size: int, entries: int) -> Iterator[Finding]:
@@ -206,7 +207,7 @@ def _contexts(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
     if draft.context < target.context:
         text = (
             f"the draft's context ({columns[0]}) is shorter than the target's ({columns[1]}): "
-            "beyond it the run goes on without drafts"
+            "beyond it the run continues without drafts"
         )
         yield Finding("context", "note", text, columns)
     else:
@@ -218,9 +219,9 @@ def _ends(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
     if not target.end_ids:
         yield Finding("end ids", "note", NO_END, columns)
     elif draft.end_ids != target.end_ids:
-        yield Finding("end ids", "note", f"the end ids differ; the target's count: {columns[1]}", columns)
+        yield Finding("end ids", "note", f"the end ids differ; the target's are used: {columns[1]}", columns)
     else:
-        yield Finding("end ids", "pass", f"a text ends at {columns[1]}", columns)
+        yield Finding("end ids", "pass", f"text ends at {columns[1]}", columns)
 
 
 def _weights(*models: ModelFacts) -> Iterator[Finding]:
@@ -229,8 +230,7 @@ def _weights(*models: ModelFacts) -> Iterator[Finding]:
         if isinstance(model.stored, Problem):
             yield Finding("weights", "refuse", str(model.location.error_for(model.stored)), columns)
     if "none" not in columns:
-        what = "the pair is" if len(models) == 2 else "it is"
-        yield Finding("weights", "pass", f"read when {what} loaded", columns)
+        yield Finding("weights", "pass", "not loaded by this check", columns)
 
 
 def _stored(model: ModelFacts) -> str:

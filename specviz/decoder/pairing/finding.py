@@ -1,4 +1,4 @@
-"""What one line of `specviz check` is made of. No torch."""
+"""One line of `specviz check`, without torch."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,17 +11,16 @@ Status = Literal["pass", "note", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `specviz check`. ``text`` of a refused_finding is one or two sentences with the way out;
-    ``forcible``: whether --force may run the pair all the same."""
+    """One line of `specviz check`. The ``text`` of a refusal is one or two sentences with a suggestion; ``forcible``:
+    whether --force may run the pair anyway; ``columns``: the values of the draft and of the target."""
 
     subject: str
     status: Status
     text: str
     columns: tuple[str, str]
-    """The draft's and the target's own value."""
     forcible: bool = False
 
 
 def refused_finding(subject: str, role: Role, error: SpecvizError) -> Finding:
-    """The line that says why one of the models cannot be used."""
+    """The line for a model that cannot be used."""
     return Finding(subject, "refuse", str(error), ("refused", "") if role == "draft" else ("", "refused"))

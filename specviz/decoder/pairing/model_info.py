@@ -1,4 +1,4 @@
-"""What configuration and tokenizer say of one model: read from its files, no weight of which is needed."""
+"""The configuration and the tokenizer of one model, read from its files without any weights."""
 
 import filecmp
 from collections.abc import Callable
@@ -18,10 +18,10 @@ from specviz.decoder.checkpoints.files import (
     CONFIG,
     Problem,
     Weights,
+    custom_code,
     missing_tokenizer_file,
-    of_tokenizer,
-    own_code,
     read_json,
+    tokenizer_files,
     weights,
     why_no_weights,
 )
@@ -32,8 +32,10 @@ from specviz.decoder.models.causal_model import UNLIMITED
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """What the files of one model say but for its tokenizer's. ``stored``: its weights, or why there are none to be
-    read. ``code``: what it brings its own Python for, and where that is; ``trusted``: it is run."""
+    """The files of one model, without its tokenizer. ``stored``: its weight files, or why there are none to load.
+
+    ``code``: the classes it has custom code for, and where; ``trusted``: that code is run.
+    """
 
     location: CheckpointLocation
     revision: str | None
@@ -57,19 +59,19 @@ class ModelFiles:
 
     @property
     def weights(self) -> Weights:
-        """Raises SpecvizError where there are none to be read."""
+        """Raises SpecvizError where there are none to load."""
         if isinstance(self.stored, Problem):
             raise self.location.error_for(self.stored)
         return self.stored
 
     @property
     def to_fetch(self) -> tuple[CheckpointLocation, tuple[str, ...]]:
-        """The model's location and the files of its weights, of which some may be still to come."""
+        """The model's location and its weight files, some of which may not be downloaded yet."""
         return self.location, self.weights.files
 
     @property
-    def is_here(self) -> bool:
-        """Whether there are weights to be read, and none of them still to come."""
+    def is_local(self) -> bool:
+        """Whether there are weights to load, all of them on this machine."""
         return isinstance(self.stored, Weights) and not self.location.missing(self.stored.files)
 
     @property
@@ -90,28 +92,27 @@ class ModelFiles:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts(ModelFiles):
-    """What all files of one model but its weights say."""
+    """The same with the tokenizer."""
 
     tokenizer: Any
     end_ids: frozenset[int]
 
 
 def read_files(location: CheckpointLocation, options: PairOptions) -> ModelFiles:
-    """What can be known before the tokenizer. Raises SpecvizError that names the model, the reason, the way out."""
+    """Read the configuration. Raises SpecvizError with the model, the reason and a suggestion."""
     trust = options.trust_remote_code
-    code = _understood(location, trust)
+    code = _check_config(location, trust)
     config = _read(
         location, "configuration", lambda: AutoConfig.from_pretrained(location.folder, trust_remote_code=trust)
     )
-    if why := _why_not_decoder_only(config, code):
-        raise location.error_for(Problem(f"cannot be used: {why}", "Bring a decoder-only language model."))
+    if reason := _why_not_decoder_only(config, code):
+        raise location.error_for(Problem(f"cannot be used: {reason}", "Use a decoder-only language model."))
     _, revision = options.model(location.role)
     return ModelFiles(location, revision, config, _weights(location, options.allow_pickle), code, trust)
 
 
 def read_model(files: ModelFiles, other: ModelFacts | None = None) -> ModelFacts:
-    """Everything about the model but its weights. Where its tokenizer is made from the same files as that of
-    ``other``, it is that one. Raises SpecvizError."""
+    """Add the tokenizer, that of ``other`` where both are built from the same files. Raises SpecvizError."""
     location, config = files.location, files.config
     if other and _same_tokenizer(files, other):
         tokenizer = other.tokenizer
@@ -122,42 +123,42 @@ def read_model(files: ModelFiles, other: ModelFacts | None = None) -> ModelFacts
             if reason := unsupported_reason(config):
                 raise SpecvizError(unsupported_message(location.role, location.name, config, reason)) from None
             raise
-    known = {field.name: getattr(files, field.name) for field in fields(ModelFiles)}
-    return ModelFacts(**known, tokenizer=tokenizer, end_ids=_end_ids(location, config, tokenizer))
+    values = {field.name: getattr(files, field.name) for field in fields(ModelFiles)}
+    return ModelFacts(**values, tokenizer=tokenizer, end_ids=_end_ids(location, config, tokenizer))
 
 
 def _same_tokenizer(files: ModelFiles, other: ModelFiles) -> bool:
-    """Whether both tokenizers come of the same bytes; a chat template, of which only the target's counts, aside."""
+    """Whether both tokenizers are built from the same bytes, chat templates aside, since only the target's is used."""
     if files.config.model_type != other.config.model_type or "AutoTokenizer" in {*files.code, *other.code}:
         return False
-    names = of_tokenizer(files.location.files)
-    if names != of_tokenizer(other.location.files):
+    names = tokenizer_files(files.location.files)
+    if names != tokenizer_files(other.location.files):
         return False
     _, differing, unread = filecmp.cmpfiles(files.location.folder, other.location.folder, names, shallow=False)
     return not (differing or unread)
 
 
-def _understood(location: CheckpointLocation, trust: bool) -> dict[str, str]:
-    """Refuse a configuration that no library can make sense of; what the model brings its own Python for."""
+def _check_config(location: CheckpointLocation, trust: bool) -> dict[str, str]:
+    """The classes with custom code. Raises SpecvizError for a configuration that transformers cannot use."""
     try:
         raw = read_json(location.folder, CONFIG)
-        code = own_code(location.folder)
+        code = custom_code(location.folder)
     except (ValueError, OSError) as error:
         raise location.error_for(Problem(f"has a {CONFIG} that cannot be read ({_first_line(error)})")) from error
     kind = raw.get("model_type")
     known = {"AutoConfig": kind in CONFIG_MAPPING, "AutoModelForCausalLM": kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES}
-    needed = [place_of for what, place_of in code.items() if not known.get(what, True)]
+    needed = [reference for what, reference in code.items() if not known.get(what, True)]
     if needed and not trust:
         raise location.error_for(_needs_code(needed[0]))
     if "AutoConfig" in code and trust:
         return code
     if not kind:
         raise location.error_for(
-            Problem(f"has a {CONFIG} that names no model_type", "Bring a model that transformers can load.")
+            Problem(f"has a {CONFIG} without a model_type", "Use a model that transformers can load.")
         )
     if not known["AutoConfig"]:
-        what = f"is of the kind {kind}, which transformers {transformers.__version__} does not know"
-        raise location.error_for(Problem(what, "A newer transformers may know it."))
+        what = f"has the model type {kind}, which transformers {transformers.__version__} does not support"
+        raise location.error_for(Problem(what, "A newer version of transformers may support it."))
     return code
 
 
@@ -165,8 +166,8 @@ def _needs_code(reference: str) -> Problem:
     repository, _, local = reference.rpartition("--")
     file = local.split(".")[0] + ".py" + (f" of {repository}" if repository else "")
     return Problem(
-        f"brings code of its own ({file}), which is run with --trust-remote-code only",
-        "Read that code before you give the flag: it can do all that you can.",
+        f"contains custom code ({file}), which runs only with --trust-remote-code",
+        "Read that code before you pass the flag: it runs with all your permissions.",
     )
 
 
@@ -176,7 +177,7 @@ def _read(location: CheckpointLocation, what: str, read: Callable[[], Any]) -> A
     except Exception as error:
         if "trust_remote_code" in str(error):
             raise location.error_for(
-                _needs_code(own_code(location.folder).get("AutoTokenizer", "its files"))
+                _needs_code(custom_code(location.folder).get("AutoTokenizer", "its files"))
             ) from error
         raise location.error_for(Problem(f"has a {what} that cannot be read ({_first_line(error)})")) from error
 
@@ -211,7 +212,7 @@ def _why_not_decoder_only(config: Any, code: dict[str, str]) -> str | None:
     if "AutoModelForCausalLM" in code:
         return None
     if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        return f"{kind} is not a decoder-only language model that transformers knows"
+        return f"{kind} is not a decoder-only language model that transformers supports"
     names = getattr(config, "architectures", None) or []
     decodes = getattr(config, "is_decoder", False) or any(n.endswith(("ForCausalLM", "LMHeadModel")) for n in names)
     if kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not decodes:
@@ -220,7 +221,7 @@ def _why_not_decoder_only(config: Any, code: dict[str, str]) -> str | None:
 
 
 def _end_ids(location: CheckpointLocation, config: Any, tokenizer: Any) -> frozenset[int]:
-    """The union of the generation settings' end ids (filled from the config) and the tokenizer's."""
+    """The end ids of the generation settings, which default to the configuration's, and of the tokenizer."""
     try:
         generation = GenerationConfig.from_pretrained(location.folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""Where the models of a pair run, and in which dtype: decided from their configurations, before a weight is read."""
+"""The device and the dtype of each model of a pair, chosen from their configurations before any weights are read."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,17 @@ from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
 from specviz.decoder.pairing.model_info import ModelFiles
 
-SMALL = 300_000_000
-"""Parameters up to which a model on a CPU runs in float32, whatever its checkpoint holds."""
+SMALL_MODEL = 300_000_000
+"""Parameters up to which a model runs in float32 on a CPU, whatever the dtype of its checkpoint."""
 WEIGHT_FRACTION = 0.9
-"""The part of a GPU's free memory that weights may take; caches and logits need the rest."""
+"""The share of a GPU's free memory for weights; caches and logits need the rest."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a model runs. ``dtype`` "auto": as its checkpoint has it. ``spread``: bytes of each GPU its weights may
-    take, where one GPU does not hold them; ids still go in at ``device``. ``as_stored``: quantised, never cast."""
+    """Where a model runs. ``dtype`` "auto": that of its checkpoint. ``spread``: the bytes its weights may take on each
+    GPU, if it does not fit on one; its ids still go to ``device``. ``as_stored``: quantised, never cast."""
 
     device: torch.device
     dtype: torch.dtype | Literal["auto"]
@@ -32,76 +32,77 @@ class Placement:
 def placements(
     options: PairOptions, draft: ModelFiles | None, target: ModelFiles
 ) -> tuple[Placement | None, Placement]:
-    """Of the draft, if there is one, and of the target. Raises SpecvizError for a device that is not there."""
+    """The placements of the draft, if there is one, and of the target. Raises SpecvizError for a missing device."""
     device = choose_device(options.device)
-    own = choose_device(options.draft_device, "--draft-device") if options.draft_device is not None else device
+    draft_device = choose_device(options.draft_device, "--draft-device") if options.draft_device is not None else device
     dtype = choose_dtype(options.dtype, device, target)
     spread = None
     if options.device == "auto" and device.type == "cuda" and torch.cuda.device_count() > 1:
-        need_of_draft = weight_bytes(draft, choose_dtype(options.dtype, own, draft)) if draft else 0
-        need = need_of_draft, weight_bytes(target, dtype)
+        draft_bytes = weight_bytes(draft, choose_dtype(options.dtype, draft_device, draft)) if draft else 0
+        target_bytes = weight_bytes(target, dtype)
         free = free_bytes()
         if options.draft_device is None:
-            own_gpu, gpu = assign_gpus(free, *need)
-            own = torch.device("cuda", own_gpu)
+            draft_gpu, gpu = assign_gpus(free, draft_bytes, target_bytes)
+            draft_device = torch.device("cuda", draft_gpu)
         else:
-            _, gpu = assign_gpus(free, 0, need[1])
+            _, gpu = assign_gpus(free, 0, target_bytes)
         if gpu is None:
-            device, spread = torch.device("cuda", 0), {at: int(n * WEIGHT_FRACTION) for at, n in enumerate(free)}
+            device, spread = torch.device("cuda", 0), {gpu: int(n * WEIGHT_FRACTION) for gpu, n in enumerate(free)}
         else:
             device = torch.device("cuda", gpu)
-    at_target = Placement(device, dtype, spread, quantisation(target.config) is not None)
+    for_target = Placement(device, dtype, spread, quantisation(target.config) is not None)
     if draft is None:
-        return None, at_target
-    own_dtype = choose_dtype(options.dtype, own, draft)
-    return Placement(own, own_dtype, None, quantisation(draft.config) is not None), at_target
+        return None, for_target
+    draft_dtype = choose_dtype(options.dtype, draft_device, draft)
+    return Placement(draft_device, draft_dtype, None, quantisation(draft.config) is not None), for_target
 
 
-def choose_device(asked: str, option: str = "--device") -> torch.device:
-    """``auto``: cuda, else mps, else cpu. Raises SpecvizError for a device that is not there."""
-    if asked == "auto":
+def choose_device(requested: str, option: str = "--device") -> torch.device:
+    """``auto``: cuda, else mps, else cpu. Raises SpecvizError for a missing device."""
+    if requested == "auto":
         best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
         return torch.device(best)
     try:
-        device = torch.device(asked)
+        device = torch.device(requested)
     except RuntimeError:
-        raise SpecvizError(
-            f"{option} {asked}: there is no such kind of device. Use auto, cpu, cuda, cuda:N or mps."
-        ) from None
+        raise SpecvizError(f"{option} {requested} is not a valid device. Use auto, cpu, cuda, cuda:N or mps.") from None
     present = {
         "cpu": True,
         "cuda": torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
         "mps": torch.backends.mps.is_available(),
     }
     if not present.get(device.type, False):
-        raise SpecvizError(f"{option} {asked}: there is no such device here. Use {option} auto or cpu.")
+        raise SpecvizError(f"{option} {requested}: this machine has no such device. Use {option} auto or cpu.")
     return device
 
 
-def choose_dtype(asked: str, device: torch.device, facts: ModelFiles) -> torch.dtype | Literal["auto"]:
-    """The dtype of a model's weights. ``auto``: the checkpoint's own on a GPU and where it is quantised; on a CPU
-    float32, or bfloat16 for a bfloat16 checkpoint that is not small where the processor computes in it."""
-    if asked != "auto":
-        return DTYPES[asked]
+def choose_dtype(requested: str, device: torch.device, facts: ModelFiles) -> torch.dtype | Literal["auto"]:
+    """The dtype of a model's weights. ``auto``: on a GPU, and for quantised weights, that of the checkpoint; on a CPU
+    float32, or bfloat16 for a larger bfloat16 checkpoint if the processor supports it."""
+    if requested != "auto":
+        return DTYPES[requested]
     stored = stored_dtype(facts.config)
     if device.type != "cpu" or quantisation(facts.config):
         return stored or "auto"
-    if stored == torch.bfloat16 and computes_in_bfloat16() and n_parameters(facts) > SMALL:
+    if stored == torch.bfloat16 and computes_in_bfloat16() and n_parameters(facts) > SMALL_MODEL:
         return torch.bfloat16
     return torch.float32
 
 
 def assign_gpus(free: Sequence[int], draft: int, target: int) -> tuple[int, int | None]:
-    """On which of several GPUs draft and target go, by the bytes they need: both on the first if they fit, else each
-    on one of its own, else the draft on the first and the target (None) over all of them."""
+    """The GPUs of draft and target, by the bytes they need and the ``free`` bytes of each GPU.
+
+    Both go on the first if they fit, else on two different ones, else on another one together, else the draft goes on
+    the first and the target (None) is split over all.
+    """
     room = [n * WEIGHT_FRACTION for n in free]
     if draft + target <= room[0]:
         return 0, 0
     by_room = sorted(range(len(room)), key=lambda gpu: -room[gpu])
-    for at_target in by_room:
-        for at_draft in by_room:
-            if at_draft != at_target and target <= room[at_target] and draft <= room[at_draft]:
-                return at_draft, at_target
+    for target_gpu in by_room:
+        for draft_gpu in by_room:
+            if draft_gpu != target_gpu and target <= room[target_gpu] and draft <= room[draft_gpu]:
+                return draft_gpu, target_gpu
     for gpu in by_room:
         if draft + target <= room[gpu]:
             return gpu, gpu
@@ -114,7 +115,7 @@ def free_bytes() -> list[int]:
 
 
 def weight_bytes(facts: ModelFiles, dtype: torch.dtype | Literal["auto"]) -> int:
-    """What the weights take in memory: as much as on disk, but for another dtype."""
+    """The memory that the weights take: their size on disk, scaled if the dtype changes."""
     stored = stored_dtype(facts.config)
     if stored is None or dtype == "auto" or quantisation(facts.config):
         return stored_bytes(facts)
@@ -122,7 +123,7 @@ def weight_bytes(facts: ModelFiles, dtype: torch.dtype | Literal["auto"]) -> int
 
 
 def n_parameters(facts: ModelFiles) -> int:
-    """From the size of the checkpoint."""
+    """The number of parameters, from the size of the checkpoint."""
     return stored_bytes(facts) // (stored_dtype(facts.config) or torch.float32).itemsize
 
 
@@ -131,7 +132,7 @@ def stored_bytes(facts: ModelFiles) -> int:
 
 
 def stored_dtype(config: Any) -> torch.dtype | None:
-    """The dtype a configuration says its checkpoint has."""
+    """The dtype of the checkpoint according to the configuration."""
     for part in (config, config.get_text_config(decoder=True)):
         dtype = getattr(part, "dtype", None)
         if isinstance(dtype, str):
@@ -142,28 +143,28 @@ def stored_dtype(config: Any) -> torch.dtype | None:
 
 
 def device_label(model: Any) -> str:
-    """The device of a loaded model, or the devices it is spread over."""
+    """The device of a loaded model, or the devices it is split over."""
     spread = getattr(model, "hf_device_map", None) or {}
     names = [f"cuda:{device}" if isinstance(device, int) else str(device) for device in spread.values()]
     return "+".join(dict.fromkeys(names)) or str(model.device)
 
 
 def dtype_label(model: Any) -> str:
-    """The dtype a loaded model computes in, and the method its weights are quantised by if they are."""
+    """The dtype a loaded model computes in, and its quantisation method if there is one."""
     return " ".join(filter(None, (str(model.dtype).removeprefix("torch."), quantisation(model.config))))
 
 
 def quantisation(config: Any) -> str | None:
-    """The method a checkpoint is quantised by."""
-    found = getattr(config, "quantization_config", None)
-    if found is None:
+    """The quantisation method of a checkpoint, None if it is not quantised."""
+    settings = getattr(config, "quantization_config", None)
+    if settings is None:
         return None
-    method = found.get("quant_method") if isinstance(found, dict) else getattr(found, "quant_method", None)
+    method = settings.get("quant_method") if isinstance(settings, dict) else getattr(settings, "quant_method", None)
     return str(getattr(method, "value", method) or "quantised")
 
 
 def computes_in_bfloat16() -> bool:
-    """Whether the processor has instructions for it; where it has not, bfloat16 is slower than float32."""
+    """Whether the processor has bfloat16 instructions; without them it is slower than float32."""
     if platform.machine().lower() in ("x86_64", "amd64"):
         probes = [getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")]
     else:

@@ -1,4 +1,4 @@
-"""Ids and their bytes: what a tokenizer's ids stand for, and whether two tokenizers agree."""
+"""Token ids and their bytes, and whether two tokenizers agree on them."""
 
 import json
 import re
@@ -20,14 +20,14 @@ PLACEHOLDER = re.compile(
 
 @cache
 def _byte_of_char() -> dict[int, int]:
-    """The stand-ins of byte-level BPE, back to bytes: printable Latin-1 for itself, the rest from U+0100 on."""
+    """From the characters of byte-level BPE to bytes: printable Latin-1 is itself, the rest starts at U+0100."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [b for b in range(0x100) if b not in set(plain)]
     return {b: b for b in plain} | {0x100 + n: b for n, b in enumerate(others)}
 
 
 def _decoder_kinds(state: Any) -> set[str]:
-    """The names of the decoders a tokenizer's decoder is made of, "▁" for a replacement of the metaspace."""
+    """The names of the parts of a tokenizer's decoder, with "▁" for one that replaces the metaspace."""
     if not isinstance(state, dict):
         return set()
     kinds = {str(state.get("type"))}
@@ -39,7 +39,7 @@ def _decoder_kinds(state: Any) -> set[str]:
 
 
 def piece_bytes(piece: str, kinds: Collection[str]) -> bytes:
-    """The raw bytes of a vocabulary piece under the given decoders."""
+    """The bytes of a vocabulary piece under the decoders ``kinds``."""
     if "ByteLevel" in kinds:
         try:
             return charmap_encode(piece, "strict", _byte_of_char())[0]
@@ -57,8 +57,8 @@ def piece_bytes(piece: str, kinds: Collection[str]) -> bytes:
 
 
 def token_bytes(tokenizer: Any) -> list[bytes | None]:
-    """The bytes of every id up to the largest the tokenizer has an entry for; None for one without an entry. Added
-    tokens stand for their own text."""
+    """The bytes of every id up to the tokenizer's largest; None for an id without an entry. Added tokens are their own
+    text."""
     pieces = {i: piece for piece, i in tokenizer.get_vocab().items()}
     added = tokenizer.added_tokens_decoder
     ids = range(max([*pieces, *added], default=-1) + 1)
@@ -87,17 +87,17 @@ class Vocabulary:
         return Token(i, self.bytes_of[i] if i < len(self.bytes_of) else f"<id {i}>".encode())
 
     def top(self, ids: Sequence[int], probs: Sequence[float]) -> Top:
-        """A top list from ids and probabilities in descending order; what has probability 0 is left out."""
+        """A top list in descending order, without ids of probability 0."""
         rows = sorted((-prob, i) for i, prob in zip(ids, probs, strict=True) if prob > 0)
         return tuple([Candidate(i, self.bytes_of[i], -negative) for negative, i in rows])
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How two tokenizers' id -> bytes maps differ.
+    """How two tokenizers' maps from ids to bytes differ.
 
-    ``clashing``: ids that stand for different text and refuse the pair. ``special``: ids that differ only where
-    either side has a special, added or placeholder token, a warning.
+    ``clashing``: ids with different text, for which the pair is refused. ``special``: ids that differ, but are a
+    special, added or placeholder token in either tokenizer, which only merits a note.
     """
 
     clashing: tuple[int, ...]
@@ -111,14 +111,14 @@ class Comparison:
 
 def _shown(table: Sequence[bytes | None], i: int) -> str:
     data = table[i] if i < len(table) else None
-    return "nothing" if data is None else repr(data.decode("utf-8", "backslashreplace"))
+    return "no token" if data is None else repr(data.decode("utf-8", "backslashreplace"))
 
 
 def compare(draft: Any, target: Any, end_ids: frozenset[int]) -> Comparison:
-    """Compare two tokenizers by what each id stands for, never by size.
+    """Compare two tokenizers id by id; their sizes do not matter.
 
-    A differing id is a warning where either side has a special, added or unused placeholder token there
-    (or nothing at all opposite such a token); an end id or any other differing id is a clash.
+    A differing id only merits a note where either side has a special, added or placeholder token; an end id, or any
+    other id, clashes.
     """
     table = token_bytes(target)
     if draft is target:
@@ -131,8 +131,8 @@ def compare(draft: Any, target: Any, end_ids: frozenset[int]) -> Comparison:
     for i, (left, right) in enumerate(zip_longest(own, table)):
         if left == right:
             continue
-        soft = i in extra or any(
+        is_special = i in extra or any(
             side is not None and PLACEHOLDER.fullmatch(side.decode("utf-8", "replace")) for side in (left, right)
         )
-        (special if soft and i not in end_ids else clashing).append(i)
+        (special if is_special and i not in end_ids else clashing).append(i)
     return Comparison(tuple(clashing), tuple(special), own, table)
