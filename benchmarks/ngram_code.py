@@ -11,8 +11,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from specviz.bench.plan import Contender, Plan
-from specviz.bench.report import Sample, Spread, report, sample
+from specviz.bench.plan import DrafterVariant, Plan
+from specviz.bench.report import report
+from specviz.bench.samples import Sample, Spread, sample
 from specviz.core.drafters import drafter_options
 from specviz.core.events import Round, Settings
 from specviz.core.options import BUNDLED_TARGET, PairOptions, RunOptions
@@ -49,7 +50,7 @@ ASKED = (
     f"Here is counter.py:\n\n```python\n{CODE}```\n\n"
     "Write the whole file again with the attribute `count` renamed to `seen` and nothing else changed. Only the code."
 )
-NGRAM = Contender("ngram")
+NGRAM = DrafterVariant("ngram")
 
 
 def main() -> None:
@@ -74,8 +75,8 @@ def main() -> None:
         chat=asked.chat,
         drafting=drafter_options(ngram_max=asked.ngram_max, ngram_min=asked.ngram_min),
     )
-    plan = Plan(1, ks, asked.repeats, contenders=(NGRAM,))
-    source = open_bench(options, lambda _: None, contenders=plan.contenders)
+    plan = Plan(1, ks, asked.repeats, drafters=(NGRAM,))
+    source = open_bench(options, lambda _: None, drafters=plan.drafters)
     about = source.describe()
     print(f"{asked.target}, {about['device']} {about['dtype']}, {about['threads']} threads, T {asked.temperature}")
     tasks = plan.tasks(options.seed)
@@ -93,8 +94,9 @@ def main() -> None:
     for row in done.rows:
         at = " ".join(figure(rate) for rate in row.positions)
         print(
-            f"K {row.k}: alpha tested {figure(row.second.alpha_tested)} ({at}), tokens/round "
-            f"{figure(row.second.tokens_per_round)}, a drafted token {figure(row.second.draft_step_ms, 3)} ms, "
+            f"K {row.k}: alpha tested {figure(row.measured_on.alpha_tested)} ({at}), tokens/round"
+            f" {figure(row.measured_on.tokens_per_round)},"
+            f" a drafted token {figure(row.measured_on.draft_step_ms, 3)} ms, "
             f"{row.plain_rounds} of {row.rounds} rounds plain, speedup {figure(row.speedup)}"
         )
     alone = text(first[0].rounds)

@@ -1,7 +1,7 @@
-"""Why a predicted speedup is not the measured one: the quotient of the two, taken apart into factors.
+"""Why a predicted speedup is not the measured one: the quotient of the two, split into factors.
 
-Both are tokens a round, times the time of a plain token, over the time of a round. Each factor of the quotient swaps
-one thing that was assumed for the one that was measured, so that their product is the quotient exactly.
+Both are tokens per round times the time of a plain token, divided by the time of a round. Each factor of the quotient
+replaces one assumed value by the measured one, so their product is exactly the quotient.
 """
 
 import math
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from specviz.maths.formulas import expected_tokens
 
-MUCH = 0.15
-"""A prediction further than this from the measured speedup is explained."""
+EXPLAIN_ABOVE = 0.15
+"""A prediction whose relative error is larger than this is explained."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Milliseconds of a round: all of its draft steps, its verification, its decision."""
+    """Milliseconds of a round: all draft steps, the verification, the decision."""
 
     draft: float
     verify: float
@@ -28,11 +28,11 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
-    """A prediction and all it rests on. speedup = token_ms E[N](alpha, k) / costs.total.
+class Prediction:
+    """A predicted speedup, token_ms E[N](alpha, k) / costs.total, and its inputs.
 
-    ``by_model``: the costs are those of Theorem 3.8, k draft steps and one target step, rather than costs seen in
-    rounds. ``token_ms``: the target's one-token step, for a plain token.
+    ``by_model``: the costs are those of Theorem 3.8 (k draft steps and one target step), not measured in rounds.
+    ``token_ms``: the target's one-token step, taken as the time of a plain token.
     """
 
     k: int
@@ -51,10 +51,11 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What was measured instead. ``drafts``: how many rounds drafted K_r tokens, by K_r. ``costs`` of a round and
-    ``token_ms`` of a plain token are medians; ``mean_round_ms`` and ``mean_token_ms`` are what the speedup is made of.
-    ``wanting``: what a round that drafts fewer than K has too little of.
+class Observation:
+    """What was measured instead. ``drafts``: the number of rounds by K_r, the tokens they drafted.
+
+    ``costs`` of a round and ``token_ms`` of a plain token are medians; the speedup is computed from ``mean_round_ms``
+    and ``mean_token_ms``. ``shortage``: what a round that drafts fewer than K tokens has too little of.
     """
 
     alpha: float
@@ -65,7 +66,7 @@ class Seen:
     token_ms: float
     mean_token_ms: float
     speedup: float
-    wanting: str = "context"
+    shortage: str = "context"
 
     @property
     def mean_k(self) -> float:
@@ -80,61 +81,61 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """By how much one wrong assumption alone multiplies the prediction, and that in words."""
+    """The factor by which one wrong assumption alone changes the prediction, and a sentence about it."""
 
     name: str
     value: float
     words: str
 
 
-def factors(assumed: Assumed, seen: Seen) -> tuple[Factor, ...]:
+def factors(prediction: Prediction, seen: Observation) -> tuple[Factor, ...]:
     """The factors of predicted / measured, in the order of the equation
 
     E[N](α, K)/E[N](α', K) · E[N](α', K)/mean E[N](α', K_r) · mean E[N](α', K_r)/N̄
     · (draft + verify + decide, each assumed time replaced by the measured one in turn) · T_p/plain token
     · (mean over median of a round / mean over median of a plain token) · the rest,
 
-    α' and N̄ measured. The rest is what medians of several repeats leave: they do not multiply to the median speedup.
+    α' and N̄ measured. The rest remains because the medians of several repeats do not multiply to the median speedup.
     """
-    was, now = assumed.costs, seen.costs
+    was, now = prediction.costs, seen.costs
     totals = (
         was.total,
         now.draft + was.verify + was.decide,
         now.draft + now.verify + was.decide,
         now.total,
     )
-    at_seen = expected_tokens(seen.alpha, assumed.k)
+    at_seen = expected_tokens(seen.alpha, prediction.k)
     values = {
-        "acceptance": assumed.tokens_per_round / at_seen,
+        "acceptance": prediction.tokens_per_round / at_seen,
         "draft_lengths": at_seen / seen.formula,
         "dependence": seen.formula / seen.tokens_per_round,
         "draft_time": totals[1] / totals[0],
         "verify_time": totals[2] / totals[1],
         "decide_time": totals[3] / totals[2],
-        "plain_token": assumed.token_ms / seen.token_ms,
+        "plain_token": prediction.token_ms / seen.token_ms,
         "unevenness": (seen.mean_round_ms / now.total) / (seen.mean_token_ms / seen.token_ms),
         "repeats": seen.mean_token_ms * seen.tokens_per_round / seen.mean_round_ms / seen.speedup,
     }
-    words = _words(assumed, seen)
+    words = _words(prediction, seen)
     return tuple(Factor(name, value, words[name]) for name, value in values.items())
 
 
-def why(found: tuple[Factor, ...]) -> str | None:
-    """The largest factor that pushes a prediction the way it is off, where it is off by more than MUCH; else None."""
-    off = math.prod(factor.value for factor in found)
-    if not found or abs(off - 1.0) <= MUCH:
+def main_reason(factors: tuple[Factor, ...]) -> str | None:
+    """The largest factor in the direction of the error, if the error exceeds EXPLAIN_ABOVE; else None."""
+    off = math.prod(factor.value for factor in factors)
+    if not factors or abs(off - 1.0) <= EXPLAIN_ABOVE:
         return None
     sign = 1.0 if off > 1.0 else -1.0
-    largest = max(found, key=lambda factor: sign * math.log(factor.value))
+    largest = max(factors, key=lambda factor: sign * math.log(factor.value))
     return f"{largest.words} (×{largest.value:.2f})"
 
 
-def _words(assumed: Assumed, seen: Seen) -> dict[str, str]:
-    was, now, k = assumed.costs, seen.costs, assumed.k
-    lower = "lower" if seen.alpha < assumed.alpha else "higher"
+def _words(prediction: Prediction, seen: Observation) -> dict[str, str]:
+    was, now, k = prediction.costs, seen.costs, prediction.k
+    lower = "lower" if seen.alpha < prediction.alpha else "higher"
     steps = "a calibrated step" if k == 1 else f"{k} calibrated steps"
     tokens = "1 token" if k == 1 else f"{k} tokens"
-    if assumed.by_model:
+    if prediction.by_model:
         times = {
             "draft_time": f"drafting {tokens} took {now.draft / was.draft:.2f} × {steps}",
             "verify_time": f"verifying {k + 1} ids took {now.verify / was.verify:.2f} × a single step",
@@ -147,12 +148,12 @@ def _words(assumed: Assumed, seen: Seen) -> dict[str, str]:
             "decide_time": f"deciding took {now.decide:.2f} ms, {was.decide:.2f} assumed",
         }
     return {
-        "acceptance": f"acceptance was {lower} on these prompts: α {rate(seen.alpha)} against {rate(assumed.alpha)}",
-        "draft_lengths": f"rounds drafted {seen.mean_k:.2f} tokens instead of {k}, for want of {seen.wanting}",
+        "acceptance": f"acceptance was {lower} on these prompts: α {rate(seen.alpha)} against {rate(prediction.alpha)}",
+        "draft_lengths": f"rounds drafted {seen.mean_k:.2f} tokens instead of {k}, for lack of {seen.shortage}",
         "dependence": f"acceptance is not independent: tokens/round {seen.tokens_per_round:.2f}"
         f" against {seen.formula:.2f} by the formula at the same α",
         **times,
-        "plain_token": f"a plain token took {seen.token_ms / assumed.token_ms:.2f} × the target's calibrated step",
+        "plain_token": f"a plain token took {seen.token_ms / prediction.token_ms:.2f} × the target's calibrated step",
         "unevenness": f"times are uneven: a round took {seen.mean_round_ms / now.total:.2f} × its median on average,"
         f" a plain token {seen.mean_token_ms / seen.token_ms:.2f} ×",
         "repeats": "the repeats differ: their medians do not multiply to the median speedup",
@@ -160,5 +161,5 @@ def _words(assumed: Assumed, seen: Seen) -> dict[str, str]:
 
 
 def rate(value: float) -> str:
-    """A rate in two digits, as on the screen: .60."""
+    """A rate with two decimals as shown on screen: .60."""
     return f"{value:.2f}".removeprefix("0")

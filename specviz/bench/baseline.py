@@ -1,17 +1,63 @@
-"""specviz against another engine: the same models, prompts and K in turns, counted behind each run's first round."""
+"""specviz compared with another engine: the same models, prompts and K, interleaved, without each run's first round."""
 
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from specviz.bench.duels import Fought, Pace
 from specviz.bench.samples import Spread, round_cost, spread
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """One prompt at one K, decoded by both engines; ``repeat`` and ``prompt`` count from 0."""
+
+    repeat: int
+    prompt: int
+    k: int
+    ours_first: bool
+
+
+def plan_comparisons(prompts: Sequence[int], ks: Sequence[int], repeats: int, seed: int) -> list[Comparison]:
+    """All comparisons, in a new random order for each repeat; each engine goes first equally often."""
+    order = random.Random(seed)
+    plan = []
+    for repeat in range(repeats):
+        pairs = [(prompt, k) for prompt in prompts for k in ks]
+        for n, (prompt, k) in enumerate(order.sample(pairs, len(pairs))):
+            plan.append(Comparison(repeat, prompt, k, ours_first=(n + repeat) % 2 == 0))
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """``tokens`` in ``ms``, both after the first round. ``peak``: the most bytes in use, None if unknown."""
+
+    tokens: int
+    ms: float
+    peak: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonResult:
+    """``round_ms``: our uncut rounds after the first; ``forwards_ms``: their forwards timed again on their own, empty
+    where that is impossible. ``same``: the length of the common prefix of both texts in tokens; ``of``: the length of
+    the shorter text.
+    """
+
+    comparison: Comparison
+    ours: Throughput
+    theirs: Throughput
+    same: int
+    of: int
+    round_ms: tuple[float, ...]
+    forwards_ms: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BaselineRow:
-    """One K, over repeats. ``ratio``: our tokens/s over theirs. ``outside``: the share of our rounds that is not their
-    forwards. Peaks are the largest of all runs. ``same_text``: whether every text was the same."""
+    """One K, over repeats. ``ratio``: our tokens/s over theirs. ``outside``: the share of our rounds that is not spent
+    in forwards. Peaks are the largest of all runs. ``same_text``: whether all texts are the same."""
 
     k: int
     tokens_per_s: Spread | None
@@ -25,10 +71,11 @@ class BaselineRow:
     same_text: bool
 
 
-def baseline_rows(fought: Iterable[Fought]) -> tuple[BaselineRow, ...]:
-    """A row a K, ascending."""
-    every = list(fought)
-    return tuple(_row(k, [f for f in every if f.duel.k == k]) for k in sorted({f.duel.k for f in every}))
+def baseline_rows(results: Iterable[ComparisonResult]) -> tuple[BaselineRow, ...]:
+    """One row per K, ascending."""
+    all_results = list(results)
+    ks = sorted({result.comparison.k for result in all_results})
+    return tuple(_row(k, [result for result in all_results if result.comparison.k == k]) for k in ks)
 
 
 def summarise_baseline(rows: Iterable[BaselineRow], engine: str, version: str) -> dict[str, Any]:
@@ -36,8 +83,8 @@ def summarise_baseline(rows: Iterable[BaselineRow], engine: str, version: str) -
     return {"engine": engine, "version": version, "k": [asdict(row) for row in rows]}
 
 
-def _row(k: int, fought: Sequence[Fought]) -> BaselineRow:
-    repeats = [[f for f in fought if f.duel.repeat == r] for r in sorted({f.duel.repeat for f in fought})]
+def _row(k: int, results: Sequence[ComparisonResult]) -> BaselineRow:
+    repeats = [[f for f in results if f.comparison.repeat == r] for r in sorted({f.comparison.repeat for f in results})]
     ours = [_rate(f.ours for f in each) for each in repeats]
     theirs = [_rate(f.theirs for f in each) for each in repeats]
     cost = round_cost(
@@ -52,17 +99,17 @@ def _row(k: int, fought: Sequence[Fought]) -> BaselineRow:
         round_ms=cost.round_ms,
         forwards_ms=cost.forwards_ms,
         outside=cost.outside,
-        peak=_largest(f.ours.peak for f in fought),
-        baseline_peak=_largest(f.theirs.peak for f in fought),
-        same_text=all(f.same == f.of for f in fought),
+        peak=_largest(f.ours.peak for f in results),
+        baseline_peak=_largest(f.theirs.peak for f in results),
+        same_text=all(f.same == f.of for f in results),
     )
 
 
-def _rate(paces: Iterable[Pace]) -> float | None:
-    """Tokens a second."""
-    every = list(paces)
-    ms = sum(pace.ms for pace in every)
-    return 1e3 * sum(pace.tokens for pace in every) / ms if ms else None
+def _rate(throughputs: Iterable[Throughput]) -> float | None:
+    """Tokens per second."""
+    measured = list(throughputs)
+    ms = sum(each.ms for each in measured)
+    return 1e3 * sum(each.tokens for each in measured) / ms if ms else None
 
 
 def _flat(parts: Iterable[tuple[float, ...]]) -> Iterator[float]:

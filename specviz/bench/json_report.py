@@ -2,9 +2,9 @@
 
 ::
 
-    {"config": {…, "k": [K, …], "drafters": ["model", "layers:2", …], "repeats": asked for},
+    {"config": {…, "k": [K, …], "drafters": ["model", "layers:2", …], "repeats": requested},
      "prompts": n, "predicting": [first, last], "measuring": [first, last],   prompts by number, from 1
-     "repeats": complete ones, "complete": whether none is lacking,
+     "repeats": complete ones, "complete": whether none is missing,
      "calibration": {"target_step_ms": SPREAD, "draft_step_ms": SPREAD, "c": SPREAD,      of the first drafter
                      "drafters": {DRAFTER: {"draft_step_ms": SPREAD, "c": SPREAD}, …}},
      "target": MEASUREMENT, "draft": MEASUREMENT,              each alone, on the measuring prompts
@@ -14,26 +14,26 @@
             "cost": COST, "peak": bytes,
             "speedup": {"measured": SPREAD, "with_inspection": SPREAD,
                         "model": PREDICTION, "measured_cost": PREDICTION}}, …],
-     "best_k": [{"drafter": DRAFTER, "measured": CHOICE, "model": CHOICE of K = 0 to 32 (which is 32 and more),
+     "best_k": [{"drafter": DRAFTER, "measured": CHOICE, "model": CHOICE of K = 0 to 32 (32 means 32 or more),
                  "measured_cost": CHOICE, "alpha", "c" (of the model)}, …],
      "fastest_k": K of the largest measured speedup, "fastest_drafter": and its drafter}
 
-CHOICE {"k", "speedup"}, K = 0 where no K is faster than the target alone. COST {"round_ms", "forwards_ms", "outside"}:
-a round with everything in it, its forwards alone, the share of the round that they are not, each a SPREAD; a peak is of
-the whole process, on CUDA of tensors there.
+CHOICE {"k", "speedup"}, K = 0 if no K is faster than the target alone. COST {"round_ms", "forwards_ms", "outside"}: the
+whole round, its forwards alone, the share of the round that is not spent in forwards, each a SPREAD. A peak is of the
+whole process, on CUDA of its tensors.
 
-SPREAD {"median", "q1", "q3"} over repeats. MEASUREMENT: the fields of ``bench_report.Measurement``, each a SPREAD;
+SPREAD {"median", "q1", "q3"} over repeats. MEASUREMENT: the fields of ``bench.report.Measurement``, each a SPREAD;
 ``decoding_tokens_per_s`` is of draft + verify + decide alone, unlike ``tokens_per_s`` of ``run --json``.
 PREDICTION {"speedup", "alpha", "tokens_per_round", "token_ms", "draft_ms", "verify_ms", "decide_ms" (of a round),
-"off" (predicted / measured), "factors" {name: value}, whose product is off, "why"}. What is undefined is null.
+"off" (predicted / measured), "factors" {name: value}, whose product is off, "why"}. Undefined numbers are null.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from specviz.bench.best_k import BestK
-from specviz.bench.report import BenchReport, Prediction, Row, Spread
+from specviz.bench.report import BenchReport, BestK, Row, ScoredPrediction
+from specviz.bench.samples import Spread
 
 
 def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,12 +43,12 @@ def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str,
         "config": {
             **config,
             "k": list(plan.ks),
-            "drafters": list(map(str, plan.contenders)),
+            "drafters": list(map(str, plan.drafters)),
             "repeats": plan.repeats,
         },
         "prompts": plan.prompts,
-        "predicting": _numbered(plan.predicting),
-        "measuring": _numbered(plan.measuring),
+        "predicting": _numbered(plan.calibration_prompts),
+        "measuring": _numbered(plan.test_prompts),
         "repeats": report.repeats,
         "complete": report.repeats == plan.repeats,
         "calibration": {
@@ -56,7 +56,7 @@ def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str,
             "draft_step_ms": _spread(report.draft_step_ms),
             "c": _spread(report.c),
             "drafters": {
-                str(each.contender): {"draft_step_ms": _spread(each.draft_step_ms), "c": _spread(each.c)}
+                str(each.drafter): {"draft_step_ms": _spread(each.draft_step_ms), "c": _spread(each.c)}
                 for each in report.steps
             },
         },
@@ -65,18 +65,18 @@ def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str,
         "target_cost": asdict(report.cost),
         "target_peak": report.peak,
         "k": [_row(row) for row in report.rows],
-        "best_k": [{"drafter": str(best.contender), **_without_contender(best)} for best in report.best],
+        "best_k": [{"drafter": str(best.drafter), **_without_drafter(best)} for best in report.best],
         "fastest_k": report.fastest.k if report.fastest else None,
-        "fastest_drafter": str(report.fastest.contender) if report.fastest else None,
+        "fastest_drafter": str(report.fastest.drafter) if report.fastest else None,
     }
 
 
 def _row(row: Row) -> dict[str, Any]:
     return {
-        "drafter": str(row.contender),
+        "drafter": str(row.drafter),
         "k": row.k,
-        "predicting": asdict(row.first),
-        "measuring": asdict(row.second),
+        "predicting": asdict(row.predicted_on),
+        "measuring": asdict(row.measured_on),
         "slower": row.slower,
         "per_position": list(map(_spread, row.positions)),
         "rounds": row.rounds,
@@ -92,25 +92,25 @@ def _row(row: Row) -> dict[str, Any]:
     }
 
 
-def _without_contender(best: BestK) -> dict[str, Any]:
-    return {name: value for name, value in asdict(best).items() if name != "contender"}
+def _without_drafter(best: BestK) -> dict[str, Any]:
+    return {name: value for name, value in asdict(best).items() if name != "drafter"}
 
 
-def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:
-    if prediction is None:
+def _prediction(scored: ScoredPrediction | None) -> dict[str, Any] | None:
+    if scored is None:
         return None
-    assumed = prediction.assumed
+    prediction = scored.prediction
     return {
-        "speedup": assumed.speedup,
-        "alpha": assumed.alpha,
-        "tokens_per_round": assumed.tokens_per_round,
-        "token_ms": assumed.token_ms,
-        "draft_ms": assumed.costs.draft,
-        "verify_ms": assumed.costs.verify,
-        "decide_ms": assumed.costs.decide,
-        "off": prediction.off,
-        "factors": {factor.name: factor.value for factor in prediction.factors},
-        "why": prediction.why,
+        "speedup": prediction.speedup,
+        "alpha": prediction.alpha,
+        "tokens_per_round": prediction.tokens_per_round,
+        "token_ms": prediction.token_ms,
+        "draft_ms": prediction.costs.draft,
+        "verify_ms": prediction.costs.verify,
+        "decide_ms": prediction.costs.decide,
+        "off": scored.off,
+        "factors": {factor.name: factor.value for factor in scored.factors},
+        "why": scored.main_reason,
     }
 
 

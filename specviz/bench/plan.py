@@ -13,31 +13,31 @@ Kind = Literal["calibration", "target", "draft", "speculative"]
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
-    """A drafter by name. ``variant``: the value of the option ``DrafterSpec.variant``, None: as configured."""
+class DrafterVariant:
+    """A drafter by name; ``variant``: the value of its option ``DrafterSpec.variant``, None: as configured."""
 
-    drafter: str = DEFAULT_DRAFTER
+    name: str = DEFAULT_DRAFTER
     variant: int | None = None
 
     def __str__(self) -> str:
-        return self.drafter if self.variant is None else f"{self.drafter}:{self.variant}"
+        return self.name if self.variant is None else f"{self.name}:{self.variant}"
 
 
-MODEL = Contender()
+MODEL = DrafterVariant()
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """``k``: tokens drafted in a round, 0 where nothing drafts. ``contender`` drafts, or is what is calibrated."""
+    """``k``: tokens drafted per round, 0 without a drafter. ``drafter``: what drafts or is calibrated."""
 
     kind: Kind
     k: int = 0
-    contender: Contender = MODEL
+    drafter: DrafterVariant = MODEL
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run. ``repeat`` and ``prompt`` count from 0; a repeat has a seed of its own."""
+    """One run. ``repeat`` and ``prompt`` count from 0; each repeat has its own seed."""
 
     repeat: int
     prompt: int
@@ -50,23 +50,23 @@ CALIBRATION, TARGET, DRAFT = (Configuration(kind) for kind in ("calibration", "t
 @dataclass(frozen=True, slots=True)
 class Plan:
     """``prompts`` and ``repeats`` are counts, ``ks`` ascending. ``calibrated``: one-token steps are timed.
-    ``contenders``: what drafts, each at every K.
+    ``drafters``: each runs at every K.
 
-    The first half of the prompts predicts, the rest is measured; a single prompt does both.
+    The first half of the prompts serves to predict, the second to measure; a single prompt serves for both.
     """
 
     prompts: int
     ks: tuple[int, ...]
     repeats: int
     calibrated: bool = True
-    contenders: tuple[Contender, ...] = (MODEL,)
+    drafters: tuple[DrafterVariant, ...] = (MODEL,)
 
     @property
-    def predicting(self) -> range:
+    def calibration_prompts(self) -> range:
         return range(max(1, self.prompts // 2))
 
     @property
-    def measuring(self) -> range:
+    def test_prompts(self) -> range:
         return range(self.prompts // 2, self.prompts)
 
     @property
@@ -75,22 +75,22 @@ class Plan:
 
     @property
     def speculative(self) -> tuple[Configuration, ...]:
-        return tuple(Configuration("speculative", k, each) for each in self.contenders for k in self.ks)
+        return tuple(Configuration("speculative", k, each) for each in self.drafters for k in self.ks)
 
     @property
     def calibrations(self) -> tuple[Configuration, ...]:
-        return tuple(replace(CALIBRATION, contender=each) for each in self.contenders)
+        return tuple(replace(CALIBRATION, drafter=each) for each in self.drafters)
 
     def configurations(self, prompt: int) -> list[Configuration]:
-        """What is run on a prompt: calibrations where it predicts, plain decoding where it is measured, every contender
-        at every K. The draft alone is measured where it is a contender."""
-        calibrations = self.calibrations if self.calibrated and prompt in self.predicting else ()
-        alone = [TARGET, DRAFT] if MODEL in self.contenders else [TARGET]
-        return [*calibrations, *(alone if prompt in self.measuring else []), *self.speculative]
+        """What runs on a prompt: calibrations on a calibration prompt, each model alone on a test prompt, and every
+        drafter at every K. The draft model runs alone only if it is one of the drafters."""
+        calibrations = self.calibrations if self.calibrated and prompt in self.calibration_prompts else ()
+        alone = [TARGET, DRAFT] if MODEL in self.drafters else [TARGET]
+        return [*calibrations, *(alone if prompt in self.test_prompts else []), *self.speculative]
 
     def tasks(self, seed: int) -> list[Task]:
-        """Every run, repeat by repeat and prompt by prompt, both the prompts and what is run on each in an order that
-        is shuffled anew, so that no configuration always follows the same one or always comes late."""
+        """Every run, by repeat and prompt. Prompts and the configurations of each are shuffled again every time, so
+        that no configuration always follows the same one or always runs late."""
         order = random.Random(seed)
         tasks = []
         for repeat in range(self.repeats):
@@ -99,15 +99,15 @@ class Plan:
                     tasks.append(Task(repeat, prompt, configuration))
         return tasks
 
-    def laid_bare(self, tasks: Iterable[Task]) -> frozenset[Task]:
-        """Of ``tasks`` those whose forwards are to be timed once more: of the target alone and of the draft model at
-        each K on one of the measured prompts, another one each repeat, which is a few runs in a hundred."""
-        asked = {(TARGET.kind, MODEL), ("speculative", MODEL)}
+    def forward_only_tasks(self, tasks: Iterable[Task]) -> frozenset[Task]:
+        """The ``tasks`` whose forwards are timed again on their own, a few percent of all: the target alone and the
+        draft model at each K, on one test prompt per repeat."""
+        selected = {(TARGET.kind, MODEL), ("speculative", MODEL)}
         return frozenset(
             task
             for task in tasks
-            if (task.configuration.kind, task.configuration.contender) in asked
-            and task.prompt == self.measuring[task.repeat % len(self.measuring)]
+            if (task.configuration.kind, task.configuration.drafter) in selected
+            and task.prompt == self.test_prompts[task.repeat % len(self.test_prompts)]
         )
 
 

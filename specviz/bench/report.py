@@ -1,21 +1,19 @@
-"""A benchmark's numbers: samples of runs in, medians with quartiles, predictions and their faults out.
+"""A benchmark's numbers: medians with quartiles, predictions, and why predictions are off.
 
-Every measured number is taken once a repeat, over all prompts it is asked of, and shown as the median of the repeats
-with its quartiles. Times are milliseconds. Counted are the rounds behind each run's first, whole ones alone (the end of
-the text may cut one); acceptance is counted over all rounds. A token's time is that of decoding, draft + verify +
-decide; ``inspected`` numbers also hold what specviz adds: looking at every round.
+Every number is measured once per repeat, over all its prompts, and shown as the median of the repeats with quartiles.
+Times are milliseconds, over the uncut rounds after each run's first; acceptance is counted over all rounds. The time of
+a token is decoding time: draft + verify + decide. ``inspected`` numbers include the inspection of every round.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from specviz.bench.attribution import Assumed, Costs, Factor, Seen, factors, why
-from specviz.bench.best_k import BestK, best_by_model, best_of
-from specviz.bench.plan import DRAFT, MODEL, TARGET, Configuration, Contender, Plan
-from specviz.bench.samples import Numbers, RoundCost, Sample, Samples, Spread, Steps, ratio, sample, spread
+from specviz.bench.attribution import Costs, Factor, Observation, Prediction, factors, main_reason
+from specviz.bench.plan import DRAFT, MODEL, TARGET, Configuration, DrafterVariant, Plan
+from specviz.bench.samples import Numbers, RoundCost, Sample, SampleSet, Spread, Steps, ratio, spread
 from specviz.core.drafters import drafter_spec
-
-__all__ = ["BenchReport", "Measurement", "Prediction", "Row", "Sample", "Spread", "Steps", "report", "sample", "spread"]
+from specviz.maths import formulas
+from specviz.maths.formula_table import EDGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +21,8 @@ class Measurement:
     """One configuration on one half of the prompts.
 
     ``draft_step_ms`` (a round's draft time over its K_r), ``verify_ms`` (of rounds that drafted K), ``decide_ms`` and
-    ``inspect_ms`` are medians of rounds. ``round_ms`` is all decoding time over all rounds, ``token_ms`` over all
-    tokens, ``decoding_tokens_per_s`` the inverse of that (``tokens_per_s`` of a run also counts what specviz adds).
+    ``inspect_ms`` are medians over rounds. ``round_ms`` is all decoding time over all rounds, ``token_ms`` over all
+    tokens, and ``decoding_tokens_per_s`` its inverse (``tokens_per_s`` of a run includes inspection).
     """
 
     decoding_tokens_per_s: Spread | None
@@ -41,33 +39,34 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
-    """``off``: predicted / measured, the product of ``factors``. ``why``: in words, where it is more than 15 % off.
+class ScoredPrediction:
+    """``off``: predicted / measured, the product of ``factors``. ``main_reason``: a sentence, if more than 15 % off.
 
-    All of them None or empty where nothing was measured beside it.
+    All None or empty if nothing was measured.
     """
 
-    assumed: Assumed
+    prediction: Prediction
     off: float | None
     factors: tuple[Factor, ...]
-    why: str | None
+    main_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A drafter at one K. ``first``: the half that predicts; ``second``: the half that is measured. ``speedup`` of the
-    second: the plain target's time a token over the speculative one's, in the same repeat; ``positions``: its
-    acceptance by draft position, accepted / tested; ``plain_rounds`` of its ``rounds`` drafted nothing; ``cost`` of a
-    round and its forwards; ``peak``: bytes in use at most."""
+    """A drafter at one K, measured on the calibration prompts (``predicted_on``) and on the test prompts
+    (``measured_on``). The rest is about the test prompts: ``speedup`` is the plain target's time per token over the
+    speculative one in the same repeat; ``positions``: accepted / tested by draft position; ``plain_rounds`` of the
+    ``rounds`` drafted nothing; ``cost`` of a round and its forwards; ``peak``: the most bytes in use.
+    """
 
     k: int
-    first: Measurement
-    second: Measurement
+    predicted_on: Measurement
+    measured_on: Measurement
     speedup: Spread | None
     inspected_speedup: Spread | None
-    model: Prediction | None
-    measured_cost: Prediction | None
-    contender: Contender = MODEL
+    model: ScoredPrediction | None
+    measured_cost: ScoredPrediction | None
+    drafter: DrafterVariant = MODEL
     positions: tuple[Spread | None, ...] = ()
     rounds: int = 0
     plain_rounds: int = 0
@@ -80,11 +79,35 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenK:
+    """A K and its speedup. K = 0 is the target alone: do not speculate."""
+
+    k: int
+    speedup: float
+
+
+@dataclass(frozen=True, slots=True)
+class BestK:
+    """The K with the largest speedup, the smallest of equals; None if no speedup is known.
+
+    ``measured`` and ``measured_cost``: among the K that were run. ``model``: E[N] c / (c + K) over K = 0, ..., 32 (32
+    means 32 or more) at ``c`` and at ``alpha``, α tested of the calibration prompts over all K.
+    """
+
+    drafter: DrafterVariant
+    measured: ChosenK | None
+    model: ChosenK | None
+    measured_cost: ChosenK | None
+    alpha: float | None
+    c: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class BenchReport:
     """``repeats``: the complete ones. ``target_step_ms`` is T_p and ``steps`` the rest of the calibrations, by drafter:
-    the median over the prompts of the first half, then over repeats. ``target`` and ``draft``: each alone, on the
-    second half, with the target's ``cost`` of a round and ``peak``, the bytes in use at most. ``rows``: drafter by
-    drafter; ``best``: the best K of each."""
+    medians over the calibration prompts, then over repeats. ``target`` and ``draft``: each alone on the test prompts;
+    ``cost`` and ``peak`` (the most bytes in use) are the target's. ``rows``: by drafter; ``best``: the best K of each.
+    """
 
     plan: Plan
     repeats: int
@@ -109,65 +132,69 @@ class BenchReport:
 
     @property
     def fastest(self) -> Row | None:
-        """The row with the largest measured speedup, of equal ones the smallest K."""
+        """The row with the largest measured speedup, the smallest K of equals."""
         measured = [row for row in self.rows if row.speedup]
         return max(measured, key=lambda row: row.speedup.median if row.speedup else 0.0, default=None)
 
 
 def report(plan: Plan, samples: Iterable[Sample]) -> BenchReport:
-    """Everything that complete repeats say."""
-    have = Samples(plan, samples)
-    target_step = have.target_step()
-    steps = {each.contender: have.steps(each) for each in plan.calibrations}
-    plain = have.numbers(TARGET, plan.measuring)
+    """The report of all complete repeats."""
+    runs = SampleSet(plan, samples)
+    target_step = runs.target_step()
+    steps = {each.drafter: runs.steps(each) for each in plan.calibrations}
+    plain = runs.numbers(TARGET, plan.test_prompts)
     target = measurement(plain)
     rows = []
     for configuration in plan.speculative:
-        firsts, seconds = (have.numbers(configuration, half) for half in (plan.predicting, plan.measuring))
-        first, second = measurement(firsts), measurement(seconds)
+        predicted_numbers, measured_numbers = (
+            runs.numbers(configuration, half) for half in (plan.calibration_prompts, plan.test_prompts)
+        )
+        predicted_on, measured_on = measurement(predicted_numbers), measurement(measured_numbers)
         speedup, inspected = (
-            spread(ratio(a[name], b[name]) for a, b in zip(plain, seconds, strict=True))
+            spread(ratio(a[name], b[name]) for a, b in zip(plain, measured_numbers, strict=True))
             for name in ("token_ms", "inspected_token_ms")
         )
-        seen = _seen(configuration, target, second, have.drafts(configuration, plan.measuring), speedup)
-        step, c = target_step.median if target_step else None, steps[configuration.contender].c
+        observation = _observation(
+            configuration, target, measured_on, runs.drafts(configuration, plan.test_prompts), speedup
+        )
+        step, c = target_step.median if target_step else None, steps[configuration.drafter].c
         model, cost = (
-            _judged(assumed, seen, speedup)
-            for assumed in (
-                by_model(configuration.k, first, step, c.median if c else None),
-                by_measured_cost(configuration.k, first, step),
+            _scored(prediction, observation, speedup)
+            for prediction in (
+                by_model(configuration.k, predicted_on, step, c.median if c else None),
+                by_measured_cost(configuration.k, predicted_on, step),
             )
         )
         rows.append(
             Row(
                 configuration.k,
-                first,
-                second,
+                predicted_on,
+                measured_on,
                 speedup,
                 inspected,
                 model,
                 cost,
-                configuration.contender,
-                have.positions(configuration, plan.measuring),
-                *have.rounds(configuration, plan.measuring),
-                have.round_cost(configuration, plan.measuring),
-                have.peak(configuration, plan.measuring),
+                configuration.drafter,
+                runs.positions(configuration, plan.test_prompts),
+                *runs.rounds(configuration, plan.test_prompts),
+                runs.round_cost(configuration, plan.test_prompts),
+                runs.peak(configuration, plan.test_prompts),
             )
         )
-    alphas = {each: have.alpha(each, plan.predicting) for each in plan.contenders}
+    alphas = {each: runs.alpha(each, plan.calibration_prompts) for each in plan.drafters}
     return BenchReport(
         plan=plan,
-        repeats=len(have.repeats),
+        repeats=len(runs.repeats),
         target_step_ms=target_step,
         steps=tuple(steps.values()),
         target=target,
-        draft=measurement(have.numbers(DRAFT, plan.measuring)),
+        draft=measurement(runs.numbers(DRAFT, plan.test_prompts)),
         rows=tuple(rows),
-        cost=have.round_cost(TARGET, plan.measuring),
-        peak=have.peak(TARGET, plan.measuring),
+        cost=runs.round_cost(TARGET, plan.test_prompts),
+        peak=runs.peak(TARGET, plan.test_prompts),
         best=tuple(
-            _best(each, [row for row in rows if row.contender == each], alphas[each], steps[each].c)
-            for each in plan.contenders
+            _best(each, [row for row in rows if row.drafter == each], alphas[each], steps[each].c)
+            for each in plan.drafters
         ),
     )
 
@@ -176,34 +203,47 @@ def measurement(repeats: Sequence[Numbers]) -> Measurement:
     return Measurement(*(spread(each[field.name] for each in repeats) for field in fields(Measurement)))
 
 
-def _best(contender: Contender, rows: Sequence[Row], alpha: Spread | None, c: Spread | None) -> BestK:
+def _best(drafter: DrafterVariant, rows: Sequence[Row], alpha: Spread | None, c: Spread | None) -> BestK:
     at, ratio = alpha.median if alpha else None, c.median if c else None
     return BestK(
-        contender,
+        drafter,
         measured=best_of((row.k, row.speedup.median if row.speedup else None) for row in rows),
         model=best_by_model(at, ratio),
         measured_cost=best_of(
-            (row.k, row.measured_cost.assumed.speedup if row.measured_cost else None) for row in rows
+            (row.k, row.measured_cost.prediction.speedup if row.measured_cost else None) for row in rows
         ),
         alpha=at,
         c=ratio,
     )
 
 
-def by_model(k: int, first: Measurement, target_step_ms: float | None, c: float | None) -> Assumed | None:
-    """E[N](α, K) c / (c + K): every step and the verification at their calibrated cost (Theorem 3.8)."""
-    if first.alpha_tested is None or not target_step_ms or not c:
+def best_of(speedups: Iterable[tuple[int, float | None]]) -> ChosenK | None:
+    """The (K, speedup) with the largest speedup; K = 0 if none is above 1."""
+    known = [(k, speedup) for k, speedup in speedups if speedup is not None]
+    if not known:
+        return None
+    k, speedup = max([(0, 1.0), *known], key=lambda one: (one[1], -one[0]))
+    return ChosenK(k, speedup)
+
+
+def best_by_model(alpha: float | None, c: float | None) -> ChosenK | None:
+    return None if alpha is None or c is None else ChosenK(*formulas.best_k(alpha, c, EDGE))
+
+
+def by_model(k: int, measured: Measurement, target_step_ms: float | None, c: float | None) -> Prediction | None:
+    """E[N](α, K) c / (c + K): every step and the verification at calibrated cost (Theorem 3.8)."""
+    if measured.alpha_tested is None or not target_step_ms or not c:
         return None
     costs = Costs(draft=k * target_step_ms / c, verify=target_step_ms, decide=0.0)
-    return Assumed(k, first.alpha_tested.median, target_step_ms, costs, by_model=True)
+    return Prediction(k, measured.alpha_tested.median, target_step_ms, costs, by_model=True)
 
 
-def by_measured_cost(k: int, first: Measurement, target_step_ms: float | None) -> Assumed | None:
-    """T_p E[N](α, K) / (K T_q' + T_verify(K + 1) + T_decide): what a round's parts took on the first prompts."""
-    costs = _median_costs(k, first)
-    if first.alpha_tested is None or not target_step_ms or not costs:
+def by_measured_cost(k: int, measured: Measurement, target_step_ms: float | None) -> Prediction | None:
+    """T_p E[N](α, K) / (K T_q' + T_verify(K + 1) + T_decide): with costs measured on the calibration prompts."""
+    costs = _median_costs(k, measured)
+    if measured.alpha_tested is None or not target_step_ms or not costs:
         return None
-    return Assumed(k, first.alpha_tested.median, target_step_ms, costs, by_model=False)
+    return Prediction(k, measured.alpha_tested.median, target_step_ms, costs, by_model=False)
 
 
 def _median_costs(k: int, measured: Measurement) -> Costs | None:
@@ -211,19 +251,19 @@ def _median_costs(k: int, measured: Measurement) -> Costs | None:
     return Costs(k * draft.median, verify.median, decide.median) if draft and verify and decide else None
 
 
-def _seen(
+def _observation(
     configuration: Configuration,
     target: Measurement,
-    second: Measurement,
+    measured: Measurement,
     drafts: Mapping[int, int],
     speedup: Spread | None,
-) -> Seen | None:
-    alpha, tokens, round_ms = second.alpha_tested, second.tokens_per_round, second.round_ms
-    costs = _median_costs(configuration.k, second)
+) -> Observation | None:
+    alpha, tokens, round_ms = measured.alpha_tested, measured.tokens_per_round, measured.round_ms
+    costs = _median_costs(configuration.k, measured)
     plain, verify, decide = target.token_ms, target.verify_ms, target.decide_ms
     if not (alpha and tokens and costs and round_ms and plain and verify and decide and speedup):
         return None
-    return Seen(
+    return Observation(
         alpha=alpha.median,
         drafts=drafts,
         tokens_per_round=tokens.median,
@@ -232,13 +272,15 @@ def _seen(
         token_ms=verify.median + decide.median,
         mean_token_ms=plain.median,
         speedup=speedup.median,
-        wanting=drafter_spec(configuration.contender.drafter).draft_limit,
+        shortage=drafter_spec(configuration.drafter.name).draft_limit,
     )
 
 
-def _judged(assumed: Assumed | None, seen: Seen | None, speedup: Spread | None) -> Prediction | None:
-    if assumed is None:
+def _scored(
+    prediction: Prediction | None, observation: Observation | None, speedup: Spread | None
+) -> ScoredPrediction | None:
+    if prediction is None:
         return None
-    off = assumed.speedup / speedup.median if speedup else None
-    found = factors(assumed, seen) if seen else ()
-    return Prediction(assumed, off, found, why(found))
+    off = prediction.speedup / speedup.median if speedup else None
+    parts = factors(prediction, observation) if observation else ()
+    return ScoredPrediction(prediction, off, parts, main_reason(parts))

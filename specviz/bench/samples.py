@@ -1,4 +1,4 @@
-"""What the runs of a benchmark say together: their rounds counted, and numbers of each repeat with their spread."""
+"""The runs of a benchmark: their rounds counted, and the numbers of each repeat with their spread."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from specviz.bench.plan import Configuration, Contender, Plan, Task
+from specviz.bench.plan import Configuration, DrafterVariant, Plan, Task
 from specviz.core.events import Calibration, Round
 from specviz.stats.round_counts import Tally, tally
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One run, counted. ``forwards_ms``: of each round its forwards once more with nothing around them, empty where
-    that was not timed. ``peak``: bytes in use at most, None where nobody knows."""
+    """One run, counted. ``forwards_ms``: the forwards of each round timed again on their own, empty if not timed.
+    ``peak``: the most bytes in use, None if unknown."""
 
     task: Task
     rounds: tuple[Tally, ...]
@@ -35,7 +35,7 @@ def sample(
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Median and quartiles over the repeats, quartiles interpolated linearly."""
+    """Median and quartiles over the repeats, with linear interpolation."""
 
     median: float
     q1: float
@@ -43,7 +43,7 @@ class Spread:
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Over the values that are defined; None without any."""
+    """The spread of the values that are defined; None without any."""
     defined = [value for value in values if value is not None]
     if not defined:
         return None
@@ -53,43 +53,43 @@ def spread(values: Iterable[float | None]) -> Spread | None:
 
 @dataclass(frozen=True, slots=True)
 class RoundCost:
-    """``round_ms`` with everything in it, inspection too; ``forwards_ms``: its forwards with nothing around them;
-    ``outside``: the share of the round that they are not. Sums of a repeat's rounds over their number."""
+    """``round_ms``: the whole round, inspection included; ``forwards_ms``: its forwards on their own; ``outside``: the
+    share of the round that is not spent in forwards. Means over the rounds of a repeat."""
 
     round_ms: Spread | None
     forwards_ms: Spread | None
     outside: Spread | None
 
 
-def round_cost(whole: Sequence[Sequence[float]], bare: Sequence[Sequence[float]]) -> RoundCost:
-    """``whole``: milliseconds of the rounds of each repeat; ``bare``: of their forwards, empty where not known."""
-    counts, wholes, bares = list(map(len, whole)), list(map(sum, whole)), list(map(sum, bare))
+def round_cost(rounds: Sequence[Sequence[float]], forwards: Sequence[Sequence[float]]) -> RoundCost:
+    """``rounds``: milliseconds of the rounds of each repeat; ``forwards``: of their forwards, empty if unknown."""
+    counts, round_ms, forwards_ms = list(map(len, rounds)), list(map(sum, rounds)), list(map(sum, forwards))
     return RoundCost(
-        spread(map(ratio, wholes, counts)),
-        spread(ratio(ms or None, n) for ms, n in zip(bares, counts, strict=True)),
-        spread(1 - b / a if a and b else None for a, b in zip(wholes, bares, strict=True)),
+        spread(map(ratio, round_ms, counts)),
+        spread(ratio(ms or None, n) for ms, n in zip(forwards_ms, counts, strict=True)),
+        spread(1 - b / a if a and b else None for a, b in zip(round_ms, forwards_ms, strict=True)),
     )
 
 
 Numbers = dict[str, float | None]
-"""The fields of a Measurement, of one repeat."""
+"""The fields of a Measurement for one repeat."""
 
 
 def numbers(runs: Sequence[Sequence[Tally]], k: int) -> Numbers:
-    """What the runs of one configuration say together, each a sequence of rounds."""
-    every = [round_ for rounds in runs for round_ in rounds]
-    counted = [round_ for rounds in runs for round_ in rounds[1:] if round_.uncut]
-    n, tokens = len(counted), sum(r.emitted for r in counted)
-    spent = sum(r.draft_ms + r.verify_ms + r.decide_ms for r in counted)
-    total = sum(r.total_ms for r in counted)
+    """The numbers of all runs of one configuration, each run a sequence of rounds."""
+    all_rounds = [round_ for rounds in runs for round_ in rounds]
+    uncut = [round_ for rounds in runs for round_ in rounds[1:] if round_.uncut]
+    n, tokens = len(uncut), sum(r.emitted for r in uncut)
+    spent = sum(r.draft_ms + r.verify_ms + r.decide_ms for r in uncut)
+    total = sum(r.total_ms for r in uncut)
     return {
         "decoding_tokens_per_s": ratio(1000.0 * tokens, spent),
-        "draft_step_ms": median([r.draft_ms / r.k for r in counted if r.k]),
-        "verify_ms": median([r.verify_ms for r in counted if r.k == k]),
-        "decide_ms": median([r.decide_ms for r in counted]),
-        "inspect_ms": median([r.inspect_ms for r in counted]),
-        "alpha_tested": ratio(sum(r.accepted for r in every), sum(r.accepted + r.rejected for r in every)),
-        "alpha_overlap": ratio(sum(r.chance for r in every), sum(r.chanced for r in every)),
+        "draft_step_ms": median([r.draft_ms / r.k for r in uncut if r.k]),
+        "verify_ms": median([r.verify_ms for r in uncut if r.k == k]),
+        "decide_ms": median([r.decide_ms for r in uncut]),
+        "inspect_ms": median([r.inspect_ms for r in uncut]),
+        "alpha_tested": ratio(sum(r.accepted for r in all_rounds), sum(r.accepted + r.rejected for r in all_rounds)),
+        "alpha_overlap": ratio(sum(r.chance for r in all_rounds), sum(r.chanced for r in all_rounds)),
         "tokens_per_round": ratio(tokens, n),
         "token_ms": ratio(spent, tokens),
         "inspected_token_ms": ratio(total, tokens),
@@ -98,33 +98,33 @@ def numbers(runs: Sequence[Sequence[Tally]], k: int) -> Numbers:
 
 
 def position_rates(runs: Sequence[Sequence[Tally]], k: int) -> tuple[float | None, ...]:
-    """accepted / tested at draft positions 1 to ``k``, over all rounds."""
-    every = [round_ for rounds in runs for round_ in rounds]
+    """accepted / tested at draft positions 1, ..., ``k``, over all rounds."""
+    all_rounds = [round_ for rounds in runs for round_ in rounds]
     accepted, tested = (
         [sum(length >= i for length in lengths) for i in range(1, k + 1)]
-        for lengths in ([r.accepted for r in every], [r.accepted + r.rejected for r in every])
+        for lengths in ([r.accepted for r in all_rounds], [r.accepted + r.rejected for r in all_rounds])
     )
     return tuple(map(ratio, accepted, tested))
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A drafter's one-token step T_q, and c = T_p / T_q of the same calibrations; None where that is no model's."""
+    """A drafter's one-token step T_q and c = T_p / T_q from the same calibrations; None if it does not run a model."""
 
-    contender: Contender
+    drafter: DrafterVariant
     draft_step_ms: Spread | None
     c: Spread | None
 
 
-class Samples:
-    """The samples of all complete repeats, by configuration and repeat."""
+class SampleSet:
+    """The samples of all complete repeats."""
 
     def __init__(self, plan: Plan, samples: Iterable[Sample]) -> None:
         self._all = list(samples)
         self._plan = plan
-        whole = sum(len(plan.configurations(prompt)) for prompt in range(plan.prompts))
-        come = Counter(one.task.repeat for one in self._all)
-        self.repeats = [repeat for repeat in range(plan.repeats) if come[repeat] == whole]
+        expected = sum(len(plan.configurations(prompt)) for prompt in range(plan.prompts))
+        counts = Counter(one.task.repeat for one in self._all)
+        self.repeats = [repeat for repeat in range(plan.repeats) if counts[repeat] == expected]
 
     def runs(self, configuration: Configuration, prompts: range, repeat: int) -> list[Sample]:
         return [
@@ -134,12 +134,12 @@ class Samples:
         ]
 
     def numbers(self, configuration: Configuration, prompts: range) -> list[Numbers]:
-        """One a repeat."""
+        """One per repeat."""
         each = [self.runs(configuration, prompts, repeat) for repeat in self.repeats]
         return [numbers([one.rounds for one in runs], configuration.k) for runs in each]
 
     def drafts(self, configuration: Configuration, prompts: range) -> dict[int, int]:
-        """How many counted rounds drafted K_r tokens, by K_r."""
+        """The number of uncut rounds after the first, by K_r."""
         runs = [one for repeat in self.repeats for one in self.runs(configuration, prompts, repeat)]
         return dict(Counter(round_.k for one in runs for round_ in one.rounds[1:] if round_.uncut))
 
@@ -149,20 +149,20 @@ class Samples:
         return tuple(map(spread, zip(*rates, strict=True)))
 
     def rounds(self, configuration: Configuration, prompts: range) -> tuple[int, int]:
-        """(all rounds, those without a draft) over the repeats."""
+        """(all rounds, rounds without a draft) over the repeats."""
         runs = [one for repeat in self.repeats for one in self.runs(configuration, prompts, repeat)]
         ks = [round_.k for one in runs for round_ in one.rounds]
         return len(ks), ks.count(0)
 
-    def alpha(self, contender: Contender, prompts: range) -> Spread | None:
-        """α tested of one that drafts, all K together."""
-        at_any_k = [each for each in self._plan.speculative if each.contender == contender]
+    def alpha(self, drafter: DrafterVariant, prompts: range) -> Spread | None:
+        """α tested of one drafter over all K."""
+        at_any_k = [each for each in self._plan.speculative if each.drafter == drafter]
         runs = [[one for each in at_any_k for one in self.runs(each, prompts, repeat)] for repeat in self.repeats]
         return spread(numbers([one.rounds for one in each], 0)["alpha_tested"] for each in runs)
 
     def round_cost(self, configuration: Configuration, prompts: range) -> RoundCost:
-        """Of the runs whose forwards were timed once more."""
-        whole, bare = [], []
+        """Over the runs whose forwards were timed again."""
+        rounds, forwards = [], []
         for repeat in self.repeats:
             timed = [one for one in self.runs(configuration, prompts, repeat) if one.forwards_ms]
             both = [
@@ -171,32 +171,33 @@ class Samples:
                 for round_, ms in list(zip(one.rounds, one.forwards_ms, strict=True))[1:]
                 if round_.uncut
             ]
-            whole.append([a for a, _ in both])
-            bare.append([b for _, b in both])
-        return round_cost(whole, bare)
+            rounds.append([a for a, _ in both])
+            forwards.append([b for _, b in both])
+        return round_cost(rounds, forwards)
 
     def peak(self, configuration: Configuration, prompts: range) -> int | None:
-        """The largest of all its runs."""
+        """The largest of all runs."""
         runs = [one for repeat in self.repeats for one in self.runs(configuration, prompts, repeat)]
         return max((one.peak for one in runs if one.peak is not None), default=None)
 
     def calibrations(self, configuration: Configuration) -> list[list[Calibration]]:
-        """Those of each repeat."""
-        runs = [self.runs(configuration, self._plan.predicting, repeat) for repeat in self.repeats]
+        """The calibrations of each repeat."""
+        runs = [self.runs(configuration, self._plan.calibration_prompts, repeat) for repeat in self.repeats]
         return [[one.calibration for one in each if one.calibration] for each in runs]
 
     def steps(self, configuration: Configuration) -> Steps:
-        """What the calibrations of one drafter say."""
+        """The one-token step of one drafter."""
         each = self.calibrations(configuration)
-        drafts = (median([one.draft_step_ms for one in come if one.draft_step_ms is not None]) for come in each)
-        ratios = (median([r for one in come if (r := _cost_ratio(one)) is not None]) for come in each)
-        return Steps(configuration.contender, spread(drafts), spread(ratios))
+        drafts = (median([one.draft_step_ms for one in repeat if one.draft_step_ms is not None]) for repeat in each)
+        ratios = (median([r for one in repeat if (r := _cost_ratio(one)) is not None]) for repeat in each)
+        return Steps(configuration.drafter, spread(drafts), spread(ratios))
 
     def target_step(self) -> Spread | None:
-        """T_p by all calibrations."""
+        """T_p from all calibrations."""
         each = [self.calibrations(configuration) for configuration in self._plan.calibrations]
         return spread(
-            median([one.target_step_ms for come in repeat for one in come]) for repeat in zip(*each, strict=True)
+            median([one.target_step_ms for of_drafter in repeat for one in of_drafter])
+            for repeat in zip(*each, strict=True)
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from specviz import __version__
-from specviz.bench.plan import MODEL, Contender
+from specviz.bench.plan import MODEL, DrafterVariant
 from specviz.cli.commands import formulas
 from specviz.cli.commands.bench.command import BENCH_OPTIONS
 from specviz.cli.shared.run_options import DISPLAY_OPTIONS, RUN_OPTIONS, Real, Whole, options, run_options
@@ -97,7 +97,7 @@ def check(**given: Any) -> int:
 @specviz.command()
 @options(BENCH_OPTIONS)
 def bench(
-    contenders: tuple[Contender, ...],
+    drafters: tuple[DrafterVariant, ...],
     ks: tuple[int, ...],
     repeats: int,
     prompts_file: str | None,
@@ -117,10 +117,10 @@ def bench(
     if plot and as_json:
         raise click.UsageError("--plot is for people and --json for programs: leave one of them away.")
     one = bool(given["prompts"]) or given["prompt_file"] is not None
-    first = MODEL if MODEL in contenders else contenders[0]
-    chosen = run_options({**given, "k": max(ks), "drafter": first.drafter}, one_prompt=True)
+    first = MODEL if MODEL in drafters else drafters[0]
+    chosen = run_options({**given, "k": max(ks), "drafter": first.name}, one_prompt=True)
     asked = with_prompts(chosen, prompts_file, given=one)
-    return measure(asked, contenders, ks, repeats, as_json, baseline, plotted=plot)
+    return measure(asked, drafters, ks, repeats, as_json, baseline, plotted=plot)
 
 
 @specviz.command()

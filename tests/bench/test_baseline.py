@@ -5,19 +5,27 @@ from collections import Counter
 
 import pytest
 
-from specviz.bench.baseline import baseline_rows, summarise_baseline
-from specviz.bench.duels import Duel, Fought, Pace, duels
+from specviz.bench.baseline import (
+    Comparison,
+    ComparisonResult,
+    Throughput,
+    baseline_rows,
+    plan_comparisons,
+    summarise_baseline,
+)
 from specviz.cli.commands.bench.baseline import TITLES, baseline_notes, baseline_table
 
 CONFIG = {"device": "cpu", "versions": {"transformers": "5.24.0"}}
 
 
-def fought(repeat: int, k: int, ours_ms: float, theirs_ms: float, *, same: int = 8, bare: bool = True) -> Fought:
+def result(
+    repeat: int, k: int, ours_ms: float, theirs_ms: float, *, same: int = 8, bare: bool = True
+) -> ComparisonResult:
     """8 tokens each; two rounds of half of our time, whose forwards are 4/5 of that."""
-    return Fought(
-        Duel(repeat, 0, k, ours_first=True),
-        Pace(8, ours_ms, 3_000_000),
-        Pace(8, theirs_ms, 5_000_000 + repeat),
+    return ComparisonResult(
+        Comparison(repeat, 0, k, ours_first=True),
+        Throughput(8, ours_ms, 3_000_000),
+        Throughput(8, theirs_ms, 5_000_000 + repeat),
         same,
         8,
         (ours_ms / 2,) * 2,
@@ -26,7 +34,7 @@ def fought(repeat: int, k: int, ours_ms: float, theirs_ms: float, *, same: int =
 
 
 def test_a_row_is_the_median_of_the_repeats() -> None:
-    (one, two) = baseline_rows([fought(r, k, 20 + r, 30) for k in (4, 2) for r in range(3)])
+    (one, two) = baseline_rows([result(r, k, 20 + r, 30) for k in (4, 2) for r in range(3)])
     assert (one.k, two.k) == (2, 4)
     assert one.tokens_per_s is not None and one.tokens_per_s.median == pytest.approx(8000 / 21)
     assert one.baseline_tokens_per_s is not None and one.baseline_tokens_per_s.median == pytest.approx(8000 / 30)
@@ -41,9 +49,9 @@ def test_a_row_is_the_median_of_the_repeats() -> None:
 
 
 def test_prompts_of_a_repeat_count_by_their_tokens() -> None:
-    duel = Duel(0, 0, 1, ours_first=True)
-    long = Fought(duel, Pace(30, 100, None), Pace(30, 60, None), 30, 30, (), ())
-    short = Fought(duel, Pace(10, 100, None), Pace(10, 100, None), 10, 10, (), ())
+    comparison = Comparison(0, 0, 1, ours_first=True)
+    long = ComparisonResult(comparison, Throughput(30, 100, None), Throughput(30, 60, None), 30, 30, (), ())
+    short = ComparisonResult(comparison, Throughput(10, 100, None), Throughput(10, 100, None), 10, 10, (), ())
     (row,) = baseline_rows([long, short])
     assert row.tokens_per_s is not None and row.tokens_per_s.median == pytest.approx(200)
     assert row.ratio is not None and row.ratio.median == pytest.approx(160 / 200)
@@ -51,7 +59,7 @@ def test_prompts_of_a_repeat_count_by_their_tokens() -> None:
 
 
 def test_what_is_not_known_is_none_and_a_dash() -> None:
-    rows = baseline_rows([fought(0, 4, 20, 30, bare=False), fought(0, 8, 0, 0)])
+    rows = baseline_rows([result(0, 4, 20, 30, bare=False), result(0, 8, 0, 0)])
     assert rows[0].forwards_ms is None and rows[0].outside is None
     assert rows[1].tokens_per_s is None and rows[1].ratio is None
     cells = baseline_table(rows)
@@ -62,7 +70,7 @@ def test_what_is_not_known_is_none_and_a_dash() -> None:
 
 
 def test_texts_that_part_are_said() -> None:
-    rows = baseline_rows([fought(0, 4, 20, 30), fought(0, 8, 20, 30, same=5)])
+    rows = baseline_rows([result(0, 4, 20, 30), result(0, 8, 20, 30, same=5)])
     assert [row.same_text for row in rows] == [True, False]
     assert "(K 8)" in baseline_notes(rows, CONFIG, greedy=True)[1]
     assert baseline_notes(rows[:1], CONFIG, greedy=True)[1] == "Every text is the same on both sides."
@@ -73,8 +81,8 @@ def test_texts_that_part_are_said() -> None:
 
 
 def test_duels_take_turns() -> None:
-    plan = duels(range(10, 15), (1, 4), 4, seed=3)
-    assert plan == duels(range(10, 15), (1, 4), 4, seed=3)
+    plan = plan_comparisons(range(10, 15), (1, 4), 4, seed=3)
+    assert plan == plan_comparisons(range(10, 15), (1, 4), 4, seed=3)
     assert Counter((d.repeat, d.prompt, d.k) for d in plan) == Counter(
         (r, p, k) for r in range(4) for p in range(10, 15) for k in (1, 4)
     )

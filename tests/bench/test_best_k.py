@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.bench.best_k import Choice, best_by_model, best_of
 from specviz.bench.json_report import summarise_bench
-from specviz.bench.plan import DRAFT, TARGET, Configuration, Contender, Plan, Task
-from specviz.bench.report import BenchReport, Sample, Spread, report
-from specviz.bench.samples import RoundCost, round_cost
+from specviz.bench.plan import DRAFT, TARGET, Configuration, DrafterVariant, Plan, Task
+from specviz.bench.report import BenchReport, ChosenK, best_by_model, best_of, report
+from specviz.bench.samples import RoundCost, Sample, Spread, round_cost
 from specviz.cli.commands.bench.plot import between, k_ticks, plot
 from specviz.cli.commands.bench.tables import stacked
 from specviz.cli.commands.bench.verdicts import BEST, COSTS, best_notes, best_row, cost_rows
@@ -20,8 +19,8 @@ from tests.bench.test_report import PLAN, TWO, one_repeat
 
 
 def test_the_best_k_is_the_smallest_of_the_fastest_and_0_where_none_is_faster() -> None:
-    assert best_of([(1, 1.1), (2, 1.4), (4, 1.4), (8, None)]) == Choice(2, 1.4)
-    assert best_of([(1, 0.9), (4, 1.0)]) == Choice(0, 1.0)
+    assert best_of([(1, 1.1), (2, 1.4), (4, 1.4), (8, None)]) == ChosenK(2, 1.4)
+    assert best_of([(1, 0.9), (4, 1.0)]) == ChosenK(0, 1.0)
     assert best_of([]) is None and best_of([(4, None)]) is None
 
 
@@ -30,16 +29,16 @@ def test_the_best_k_by_the_model_is_that_of_the_formulas() -> None:
     assert best and (best.k, round(best.speedup, 2)) == (6, 2.47)
     edge, none = best_by_model(1.0, 1000.0), best_by_model(0.1, 2.0)
     assert edge and edge.k == 32 and edge.speedup == pytest.approx(33 * 1000 / 1032)
-    assert none == Choice(0, 1.0)
+    assert none == ChosenK(0, 1.0)
     assert best_by_model(None, 10.0) is None and best_by_model(0.8, None) is None
 
 
 def test_the_best_k_of_a_report() -> None:
     (best,) = report(PLAN, one_repeat()).best
     assert (best.alpha, best.c) == (0.5, 5.0)  # 3 of 6 tests of the predicting prompt
-    assert best.model == Choice(1, 1.25)  # 1.5 * 5 / 6, as much as 1.75 * 5 / 7 at K = 2
-    assert best.measured == Choice(0, 1.0), "K = 2 measured 1.00"
-    assert best.measured_cost == Choice(0, 1.0), "and is predicted at 17.5 / 18"
+    assert best.model == ChosenK(1, 1.25)  # 1.5 * 5 / 6, as much as 1.75 * 5 / 7 at K = 2
+    assert best.measured == ChosenK(0, 1.0), "K = 2 measured 1.00"
+    assert best.measured_cost == ChosenK(0, 1.0), "and is predicted at 17.5 / 18"
     assert best_row(best) == ["model", "0 (1.00×)", "0 (1.00×)", "1 (1.25×)", ".500", "5.00"]
     assert len(best_row(best)) == len(BEST)
 
@@ -49,7 +48,7 @@ def test_the_best_k_of_each_drafter() -> None:
     model, ngram, layers = done.best
     assert model.measured and model.measured.k == 2 and model.measured.speedup == pytest.approx(10 / 6)
     assert ngram.measured and ngram.measured.k == 2 and ngram.measured.speedup == pytest.approx(2.0)
-    assert layers.measured == layers.model == Choice(0, 1.0)
+    assert layers.measured == layers.model == ChosenK(0, 1.0)
     # 11 ms a plain token, E[N] at 5/6 over two drafts of 2, a verification of 10 and 1 ms
     tokens = 1 + 5 / 6 + 25 / 36
     assert model.measured_cost and model.measured_cost.k == 2
@@ -70,9 +69,9 @@ def test_acceptance_is_pooled_over_all_k() -> None:
     samples += [
         replace(one, task=replace(one.task, configuration=four)) for one in samples if one.task.configuration == TWO
     ]
-    predicting = next(n for n, one in enumerate(samples) if one.task == Task(0, 0, four))
-    first = samples[predicting]
-    samples[predicting] = replace(first, rounds=first.rounds[:1])  # "ru": one more test, rejected
+    calibration_prompts = next(n for n, one in enumerate(samples) if one.task == Task(0, 0, four))
+    first = samples[calibration_prompts]
+    samples[calibration_prompts] = replace(first, rounds=first.rounds[:1])  # "ru": one more test, rejected
     (best,) = report(plan, samples).best
     assert best.alpha == pytest.approx(3 / 7)
 
@@ -88,7 +87,7 @@ def test_the_cost_of_a_round_by_hand() -> None:
 def with_costs() -> list[Sample]:
     """Plain rounds of 13.5 ms and forwards of 12, rounds of 26 and 18.2; the first of a run counts nowhere."""
 
-    def laid_bare(one: Sample) -> Sample:
+    def with_forwards(one: Sample) -> Sample:
         match one.task.prompt, one.task.configuration:
             case 1, configuration if configuration == TARGET:
                 return replace(one, forwards_ms=(900.0, 12.0, 12.0), peak=7_000_000)
@@ -98,7 +97,7 @@ def with_costs() -> list[Sample]:
                 return replace(one, peak=99_000_000)
         return replace(one, peak=88_000_000)
 
-    return list(map(laid_bare, one_repeat()))
+    return list(map(with_forwards, one_repeat()))
 
 
 def test_what_of_a_round_is_not_its_forwards() -> None:
@@ -127,9 +126,9 @@ def test_a_share_below_nothing_is_printed_like_one_above() -> None:
 
 
 def test_one_measured_prompt_a_repeat_is_laid_bare() -> None:
-    plan = Plan(prompts=4, ks=(1, 4), repeats=3, contenders=(Contender(), Contender("ngram")))
+    plan = Plan(prompts=4, ks=(1, 4), repeats=3, drafters=(DrafterVariant(), DrafterVariant("ngram")))
     tasks = plan.tasks(seed=0)
-    bare = plan.laid_bare(tasks)
+    bare = plan.forward_only_tasks(tasks)
     asked = [TARGET, Configuration("speculative", 1), Configuration("speculative", 4)]
     assert bare == {Task(r, prompt, one) for r, prompt in ((0, 2), (1, 3), (2, 2)) for one in asked}
     assert bare <= set(tasks)

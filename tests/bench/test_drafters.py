@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from specviz.bench.json_report import summarise_bench
-from specviz.bench.plan import CALIBRATION, DRAFT, MODEL, TARGET, Configuration, Contender, Plan, Task
-from specviz.bench.report import Sample, Spread, report, sample
-from specviz.bench.samples import position_rates
+from specviz.bench.plan import CALIBRATION, DRAFT, MODEL, TARGET, Configuration, DrafterVariant, Plan, Task
+from specviz.bench.report import report
+from specviz.bench.samples import Sample, Spread, position_rates, sample
 from specviz.cli.commands.bench.tables import (
     calibrated,
     drafter_rows,
@@ -22,20 +22,20 @@ from specviz.stats.round_counts import tally
 from tests.bench.test_report import ASSUMED, rounds, seen, timing
 from tests.rounds import round_of
 
-NGRAM, TWO_LAYERS = Contender("ngram"), Contender("layers", 2)
+NGRAM, TWO_LAYERS = DrafterVariant("ngram"), DrafterVariant("layers", 2)
 ALL = MODEL, NGRAM, TWO_LAYERS
-PLAN = Plan(prompts=1, ks=(2,), repeats=1, contenders=ALL)
+PLAN = Plan(prompts=1, ks=(2,), repeats=1, drafters=ALL)
 
 
-def at(contender: Contender) -> Configuration:
-    return Configuration("speculative", 2, contender)
+def at(drafter: DrafterVariant) -> Configuration:
+    return Configuration("speculative", 2, drafter)
 
 
 def one_repeat() -> list[Sample]:
     """A plain token takes 10 ms, a round of the model 15, of n-grams 10, of the layers 20; the first is never timed."""
 
-    def calibration(contender: Contender, target: float, draft: float | None) -> Sample:
-        return sample(Task(0, 0, replace(CALIBRATION, contender=contender)), (), Calibration(target, draft, 7))
+    def calibration(drafter: DrafterVariant, target: float, draft: float | None) -> Sample:
+        return sample(Task(0, 0, replace(CALIBRATION, drafter=drafter)), (), Calibration(target, draft, 7))
 
     slow = timing(1000.0, 1000.0, 1000.0)
     model, ngram, layers = timing(4.0, 10.0, 1.0), timing(0.1, 9.4, 0.5), timing(9.0, 10.0, 1.0)
@@ -51,22 +51,22 @@ def one_repeat() -> list[Sample]:
     ]
 
 
-def test_every_contender_is_calibrated_and_run_at_every_k_in_one_shuffled_order() -> None:
-    plan = Plan(prompts=2, ks=(2, 4), repeats=3, contenders=ALL)
+def test_every_drafter_is_calibrated_and_run_at_every_k_in_one_shuffled_order() -> None:
+    plan = Plan(prompts=2, ks=(2, 4), repeats=3, drafters=ALL)
     assert [str(each) for each in ALL] == ["model", "ngram", "layers:2"]
-    assert [configuration.contender for configuration in plan.calibrations] == list(ALL)
+    assert [configuration.drafter for configuration in plan.calibrations] == list(ALL)
     assert plan.configurations(0) == [*plan.calibrations, *plan.speculative]
     assert plan.configurations(1) == [TARGET, DRAFT, *plan.speculative]
     assert len(plan.speculative) == 6
     orders = {
-        tuple((t.configuration.contender, t.configuration.k) for t in plan.tasks(1) if (t.repeat, t.prompt) == (r, 1))
+        tuple((t.configuration.drafter, t.configuration.k) for t in plan.tasks(1) if (t.repeat, t.prompt) == (r, 1))
         for r in range(3)
     }
     assert len(orders) == 3
 
 
 def test_without_the_model_the_draft_is_not_run_alone() -> None:
-    plan = Plan(prompts=1, ks=(2,), repeats=1, contenders=(NGRAM,))
+    plan = Plan(prompts=1, ks=(2,), repeats=1, drafters=(NGRAM,))
     assert plan.configurations(0) == [Configuration("calibration", 0, NGRAM), TARGET, at(NGRAM)]
     assert [cells[0] for cells in measured_rows(report(plan, []))] == ["target", "K 2"]
 
@@ -74,7 +74,7 @@ def test_without_the_model_the_draft_is_not_run_alone() -> None:
 def test_each_drafter_has_its_own_numbers() -> None:
     done = report(PLAN, one_repeat())
     model, ngram, layers = done.rows
-    assert [row.contender for row in done.rows] == list(ALL)
+    assert [row.drafter for row in done.rows] == list(ALL)
     assert done.target_step_ms == Spread(11.0, 11.0, 11.0)  # the median of 10, 11 and 12
     assert [(each.draft_step_ms and each.draft_step_ms.median, each.c and each.c.median) for each in done.steps] == [
         (2.0, 5.0),
@@ -87,12 +87,16 @@ def test_each_drafter_has_its_own_numbers() -> None:
     assert [rate and rate.median for rate in layers.positions] == [0.5, 0.0]
     assert [(row.plain_rounds, row.rounds) for row in done.rows] == [(0, 3), (1, 4), (0, 2)]
     # tokens a round without the first: (3 + 2)/2, (1 + 2 + 3)/3, 2; a token then takes 6, 5 and 10 ms
-    assert [row.second.tokens_per_round and row.second.tokens_per_round.median for row in done.rows] == [2.5, 2.0, 2.0]
+    assert [row.measured_on.tokens_per_round and row.measured_on.tokens_per_round.median for row in done.rows] == [
+        2.5,
+        2.0,
+        2.0,
+    ]
     assert [row.speedup and row.speedup.median for row in done.rows] == pytest.approx([10 / 6, 2.0, 1.0])
     assert done.fastest is ngram
-    assert model.model and model.model.assumed.costs.draft == pytest.approx(2 * 11 / 5)
+    assert model.model and model.model.prediction.costs.draft == pytest.approx(2 * 11 / 5)
     assert ngram.model is None and ngram.measured_cost is not None
-    assert layers.model and layers.model.assumed.costs.draft == pytest.approx(2 * 11 / 2)
+    assert layers.model and layers.model.prediction.costs.draft == pytest.approx(2 * 11 / 2)
 
 
 def test_positions_nobody_tested_have_no_rate() -> None:
@@ -106,8 +110,8 @@ def test_short_ngram_drafts_want_a_longer_match() -> None:
     for row, wanted in zip(done.rows, ("context", "a longer match", "context"), strict=True):
         assert row.measured_cost
         words = {factor.name: factor.words for factor in row.measured_cost.factors}
-        assert words["draft_lengths"].endswith(f"for want of {wanted}")
-    assert seen().wanting == "context" and ASSUMED.k == 4
+        assert words["draft_lengths"].endswith(f"for lack of {wanted}")
+    assert seen().shortage == "context" and ASSUMED.k == 4
     (_, ngram, _) = done.rows
     assert ngram.measured_cost and ngram.measured_cost.factors[1].words.startswith("rounds drafted 1.00 tokens")
 

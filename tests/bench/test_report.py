@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from specviz.bench.attribution import Assumed, Costs, Factor, Seen, factors, why
+from specviz.bench.attribution import Costs, Factor, Observation, Prediction, factors, main_reason
 from specviz.bench.json_report import summarise_bench
 from specviz.bench.plan import CALIBRATION, DRAFT, TARGET, Configuration, Plan, Task
-from specviz.bench.report import BenchReport, Measurement, Sample, Spread, report, sample, spread
+from specviz.bench.report import BenchReport, Measurement, report
+from specviz.bench.samples import Sample, Spread, sample, spread
 from specviz.core.events import Calibration, Round, Timing
 from tests.rounds import round_of
 
@@ -47,7 +48,7 @@ def one_repeat(repeat: int = 0, *, plain: Timing | None = None) -> list[Sample]:
 
 def test_a_plan_predicts_on_one_half_and_measures_on_the_other() -> None:
     plan = Plan(prompts=5, ks=(1, 4), repeats=2)
-    assert (list(plan.predicting), list(plan.measuring)) == ([0, 1], [2, 3, 4])
+    assert (list(plan.calibration_prompts), list(plan.test_prompts)) == ([0, 1], [2, 3, 4])
     one, four = plan.speculative
     assert plan.configurations(1) == [CALIBRATION, one, four]
     assert plan.configurations(2) == [TARGET, DRAFT, one, four]
@@ -63,7 +64,7 @@ def test_a_plan_predicts_on_one_half_and_measures_on_the_other() -> None:
 
 def test_a_single_prompt_predicts_and_is_measured() -> None:
     plan = Plan(prompts=1, ks=(2,), repeats=1)
-    assert list(plan.predicting) == list(plan.measuring) == [0]
+    assert list(plan.calibration_prompts) == list(plan.test_prompts) == [0]
     assert plan.configurations(0) == [CALIBRATION, TARGET, DRAFT, TWO]
     assert plan.same_prompt and not PLAN.same_prompt
 
@@ -90,9 +91,9 @@ def test_measured_numbers_by_hand() -> None:
         "inspected_token_ms": 13.0,
         "round_ms": 25.0,
     }
-    assert {name: getattr(row.second, name).median for name in expected} == pytest.approx(expected)
+    assert {name: getattr(row.measured_on, name).median for name in expected} == pytest.approx(expected)
     assert set(expected) == {field.name for field in fields(Measurement)}
-    assert row.first.alpha_tested == Spread(0.5, 0.5, 0.5)
+    assert row.predicted_on.alpha_tested == Spread(0.5, 0.5, 0.5)
     assert done.target.decoding_tokens_per_s and done.target.decoding_tokens_per_s.median == 80.0
     assert done.target.draft_step_ms is None and done.target.alpha_tested is None
     assert done.draft.token_ms and done.draft.token_ms.median == 5.0
@@ -105,8 +106,8 @@ def test_measured_numbers_by_hand() -> None:
 def test_predictions_and_their_factors_by_hand() -> None:
     (row,) = report(PLAN, one_repeat()).rows
     assert row.model and row.measured_cost
-    assert row.model.assumed.tokens_per_round == 1.75  # 1 + .5 + .25
-    assert row.model.assumed.speedup == pytest.approx(1.75 * 5 / (5 + 2))
+    assert row.model.prediction.tokens_per_round == 1.75  # 1 + .5 + .25
+    assert row.model.prediction.speedup == pytest.approx(1.75 * 5 / (5 + 2))
     assert row.model.off == pytest.approx(1.25)
     assert {factor.name: factor.value for factor in row.model.factors} == pytest.approx(
         {
@@ -121,10 +122,10 @@ def test_predictions_and_their_factors_by_hand() -> None:
             "repeats": 1.0,
         }
     )
-    assert row.model.why == "drafting 2 tokens took 2.00 × 2 calibrated steps (×1.29)"
-    assert row.measured_cost.assumed.speedup == pytest.approx(10 * 1.75 / (2 * 3 + 11 + 1))
+    assert row.model.main_reason == "drafting 2 tokens took 2.00 × 2 calibrated steps (×1.29)"
+    assert row.measured_cost.prediction.speedup == pytest.approx(10 * 1.75 / (2 * 3 + 11 + 1))
     assert row.measured_cost.off == pytest.approx(17.5 / 18)
-    assert row.measured_cost.why is None  # 3 % off
+    assert row.measured_cost.main_reason is None  # 3 % off
     for judged in (row.model, row.measured_cost):
         assert math.prod(factor.value for factor in judged.factors) == pytest.approx(judged.off)
 
@@ -160,15 +161,15 @@ def test_rounds_that_the_end_of_the_text_cuts_are_no_rounds_of_any_time() -> Non
     ]
     done = report(plan, samples)
     (row,) = done.rows
-    assert row.second.tokens_per_round == Spread(3.0, 3.0, 3.0)
-    assert row.second.alpha_tested == Spread(0.75, 0.75, 0.75)  # the cut round's test is a test
+    assert row.measured_on.tokens_per_round == Spread(3.0, 3.0, 3.0)
+    assert row.measured_on.alpha_tested == Spread(0.75, 0.75, 0.75)  # the cut round's test is a test
     assert row.speedup and row.speedup.median == pytest.approx(10.0 / (25.0 / 3))
     assert row.model is None and row.measured_cost is None and done.c is None
 
 
-def seen(**changes: Any) -> Seen:
+def seen(**changes: Any) -> Observation:
     """What was measured where all that ``assumed`` says came true."""
-    base = Seen(
+    base = Observation(
         alpha=0.5,
         drafts={4: 10},
         tokens_per_round=1.9375,
@@ -181,13 +182,13 @@ def seen(**changes: Any) -> Seen:
     return replace(base, **changes)
 
 
-ASSUMED = Assumed(k=4, alpha=0.5, token_ms=10.0, costs=Costs(8.0, 10.0, 2.0), by_model=False)
+ASSUMED = Prediction(k=4, alpha=0.5, token_ms=10.0, costs=Costs(8.0, 10.0, 2.0), by_model=False)
 
 
 def test_a_prediction_that_holds_needs_no_reason() -> None:
     found = factors(ASSUMED, seen())
     assert [factor.value for factor in found] == pytest.approx([1.0] * 9)
-    assert why(found) is None and why(()) is None
+    assert main_reason(found) is None and main_reason(()) is None
 
 
 @pytest.mark.parametrize(
@@ -207,7 +208,7 @@ def test_a_prediction_that_holds_needs_no_reason() -> None:
         ),
         (
             {"drafts": {4: 5, 0: 5}, "tokens_per_round": 1.46875, "speedup": 0.734375},
-            "rounds drafted 2.00 tokens instead of 4, for want of context (×1.32)",
+            "rounds drafted 2.00 tokens instead of 4, for lack of context (×1.32)",
         ),
         (
             {"costs": Costs(8.0, 16.0, 2.0), "mean_round_ms": 26.0, "speedup": 19.375 / 26},
@@ -238,12 +239,12 @@ def test_a_prediction_that_holds_needs_no_reason() -> None:
 def test_the_reason_is_the_one_thing_that_changed(changes: dict[str, Any], words: str) -> None:
     found = factors(ASSUMED, seen(**changes))
     assert sum(abs(factor.value - 1.0) > 1e-9 for factor in found) == 1
-    assert why(found) == words
+    assert main_reason(found) == words
 
 
 def test_the_model_speaks_of_steps() -> None:
-    assumed = Assumed(k=1, alpha=0.5, token_ms=10.0, costs=Costs(2.0, 10.0, 0.0), by_model=True)
-    words = {factor.name: factor.words for factor in factors(assumed, seen())}
+    prediction = Prediction(k=1, alpha=0.5, token_ms=10.0, costs=Costs(2.0, 10.0, 0.0), by_model=True)
+    words = {factor.name: factor.words for factor in factors(prediction, seen())}
     assert words["verify_time"] == "verifying 2 ids took 1.00 × a single step"
     assert words["draft_time"] == "drafting 1 token took 4.00 × a calibrated step"
     assert words["decide_time"] == "deciding took 2.00 ms a round, which the model leaves out"
@@ -251,8 +252,8 @@ def test_the_model_speaks_of_steps() -> None:
 
 def test_the_reason_pushes_the_way_the_prediction_is_off() -> None:
     found = (Factor("up", 1.6, "up"), Factor("down", 0.5, "down"), Factor("also", 0.9, "also"))
-    assert why(found) == "down (×0.50)"
-    assert why((Factor("up", 1.1, "up"), Factor("more", 1.04, "more"))) is None
+    assert main_reason(found) == "down (×0.50)"
+    assert main_reason((Factor("up", 1.1, "up"), Factor("more", 1.04, "more"))) is None
 
 
 def test_the_json_object_is_strict_and_says_what_is_undefined() -> None:

@@ -15,8 +15,9 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.bench.plan import Task
-from specviz.bench.report import Spread, report
-from specviz.cli.commands.bench.command import BENCH_OPTIONS, Contenders, Wholes, read_prompts, with_prompts
+from specviz.bench.report import report
+from specviz.bench.samples import Spread
+from specviz.cli.commands.bench.command import BENCH_OPTIONS, DrafterVariants, Wholes, read_prompts, with_prompts
 from specviz.cli.commands.bench.tables import factor_rows, heading, measured_rows, speedup_rows, stacked
 from specviz.cli.main import main
 from specviz.cli.shared.run_options import RUN_OPTIONS
@@ -107,8 +108,8 @@ def test_rows_by_hand() -> None:
     assert target == ["target", "80", "–", "12.0", "0.50", "–", "–", "1.00"]
     assert draft == ["draft", "200", "–", "4.0", "1.00", "–", "–", "1.00"]
     assert two == ["K 2", "80", "4.00", "15.0", "2.00", ".800", ".750", "2.00"]
-    why = "model: drafting 2 tokens took 2.00 × 2 calibrated steps (×1.29)"
-    assert speedup_rows(done) == [["2", "1.00", "1.25", "+25 %", "0.97", "-3 %", why]]
+    reason = "model: drafting 2 tokens took 2.00 × 2 calibrated steps (×1.29)"
+    assert speedup_rows(done) == [["2", "1.00", "1.25", "+25 %", "0.97", "-3 %", reason]]
     factors = ["0.72", "1.00", "1.22", "1.29", "1.28", "1.09", "0.80", "1.00", "1.00"]
     assert factor_rows(done) == [["K 2 model", "1.25", *factors]]
 
@@ -149,7 +150,7 @@ def test_the_equality_rules_rate_is_called_match(tiny: list[str], capfd: pytest.
 
 
 @pytest.mark.parametrize(
-    ("text", "contenders"),
+    ("text", "drafters"),
     [
         ("model", ["model"]),
         ("model,ngram,layers", ["model", "ngram", "layers"]),
@@ -157,8 +158,8 @@ def test_the_equality_rules_rate_is_called_match(tiny: list[str], capfd: pytest.
         ("ngram,ngram", ["ngram"]),
     ],
 )
-def test_lists_of_drafters(text: str, contenders: list[str]) -> None:
-    assert list(map(str, Contenders().convert(text, None, None))) == contenders
+def test_lists_of_drafters(text: str, drafters: list[str]) -> None:
+    assert list(map(str, DrafterVariants().convert(text, None, None))) == drafters
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def test_lists_of_drafters(text: str, contenders: list[str]) -> None:
 )
 def test_what_is_no_list_of_drafters_is_refused_in_words(text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"is not a list of model, ngram, layers or layers:N"):
-        Contenders().convert(text, None, None)
+        DrafterVariants().convert(text, None, None)
 
 
 def test_a_slowdown_is_named() -> None:
@@ -287,8 +288,8 @@ def test_an_interruption_ends_with_what_is_complete(
     real = Bench.measure
 
     def stopped_in(repeat: int) -> None:
-        def measure(self: Bench, tasks: Iterable[Task], laid_bare: Collection[Task]) -> Iterator[Measured]:
-            for measured in real(self, tasks, laid_bare):
+        def measure(self: Bench, tasks: Iterable[Task], forward_only_tasks: Collection[Task]) -> Iterator[Measured]:
+            for measured in real(self, tasks, forward_only_tasks):
                 if measured.task.repeat == repeat:
                     raise KeyboardInterrupt
                 yield measured

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from specviz.bench.duels import Duel
+from specviz.bench.baseline import Comparison
 from specviz.core.options import BUNDLED_DRAFT, BUNDLED_TARGET
 from specviz.decoder.measuring.assisted import assisted, bare_ms, fight, has_bare, played
 from specviz.decoder.measuring.peak_memory import peak
@@ -77,13 +77,13 @@ def test_bare_forwards_pick_rows_as_the_rounds_do() -> None:
 
 def test_a_duel_measures_both_in_either_order() -> None:
     source = opened(BUNDLED_TARGET, BUNDLED_DRAFT, max_new_tokens=24, inspect=False)
-    found = [fight(source.source, Duel(0, 0, 2, first), PROMPT, 0, setting(7, 0.0)) for first in (True, False)]
-    for fought in found:
-        assert (fought.same, fought.of) == (24, 24)
-        assert fought.ours.tokens > 10 and fought.ours.ms > 0 and fought.theirs.ms > 0
-        assert len(fought.round_ms) == len(fought.forwards_ms) > 5
+    found = [fight(source.source, Comparison(0, 0, 2, first), PROMPT, 0, setting(7, 0.0)) for first in (True, False)]
+    for result in found:
+        assert (result.same, result.of) == (24, 24)
+        assert result.ours.tokens > 10 and result.ours.ms > 0 and result.theirs.ms > 0
+        assert len(result.round_ms) == len(result.forwards_ms) > 5
     assert found[0].ours.tokens == found[1].ours.tokens
-    drawn = fight(source.source, Duel(0, 0, 2, True), PROMPT, 0, setting(7, 1.0))
+    drawn = fight(source.source, Comparison(0, 0, 2, True), PROMPT, 0, setting(7, 1.0))
     assert drawn.ours.tokens > 10 and drawn.of > 0
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from specviz.bench.plan import CALIBRATION, DRAFT, TARGET, Configuration, Contender, Plan, Task
+from specviz.bench.plan import CALIBRATION, DRAFT, TARGET, Configuration, DrafterVariant, Plan, Task
 from specviz.core.drafters import drafter_options
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, Round, Settings
@@ -114,7 +114,7 @@ def test_forwards_come_once_more_where_that_was_asked_for(pair: tuple[str, str])
     source = bench(*pair)
     plan = Plan(prompts=2, ks=(1, 4), repeats=2)
     tasks = plan.tasks(seed=0)
-    asked = plan.laid_bare(tasks)
+    asked = plan.forward_only_tasks(tasks)
     for measured in source.measure(tasks, asked):
         assert len(measured.forwards_ms) == (len(measured.rounds) if measured.task in asked else 0)
         assert all(ms > 0 for ms in measured.forwards_ms)
@@ -139,24 +139,30 @@ def test_every_prompt_is_read_before_any_is_run(shelf: Shelf) -> None:
         next(runs)
 
 
-def test_contenders_take_turns_and_each_is_what_it_is_alone(shelf: Shelf) -> None:
+def test_drafters_take_turns_and_each_is_what_it_is_alone(shelf: Shelf) -> None:
     target, draft = shelf.random(2, layers=3, vocab=24), shelf.noisy(2, 0.05, layers=3, vocab=24)
     options = RunOptions(PairOptions(draft, target), Settings(), (("one", text_of([3, 5, 8, 3, 5])),), calibrate=1)
-    asked = [Contender("ngram"), Contender("layers"), Contender("layers", 1), Contender("layers", 2), Contender()]
-    source = open_bench(replace(options, max_new_tokens=20), lambda _: None, contenders=asked)
-    assert list(map(str, source.contenders)) == ["ngram", "layers:1", "layers:2", "model"], "half of three is one"
-    plan = Plan(1, (3,), 1, contenders=source.contenders)
+    asked = [
+        DrafterVariant("ngram"),
+        DrafterVariant("layers"),
+        DrafterVariant("layers", 1),
+        DrafterVariant("layers", 2),
+        DrafterVariant(),
+    ]
+    source = open_bench(replace(options, max_new_tokens=20), lambda _: None, drafters=asked)
+    assert list(map(str, source.drafters)) == ["ngram", "layers:1", "layers:2", "model"], "half of three is one"
+    plan = Plan(1, (3,), 1, drafters=source.drafters)
     taken = {measured.task.configuration: measured for measured in source.measure(plan.tasks(0))}
-    for contender in source.contenders:
-        measured = taken[Configuration("speculative", 3, contender)]
-        assert {round_.settings.drafter for round_ in measured.rounds} == {contender.drafter}
-        drafting = drafter_options(exit_layer=contender.variant)
-        settings = setting(3, drafter=contender.drafter)
+    for drafter in source.drafters:
+        measured = taken[Configuration("speculative", 3, drafter)]
+        assert {round_.settings.drafter for round_ in measured.rounds} == {drafter.name}
+        drafting = drafter_options(exit_layer=drafter.variant)
+        settings = setting(3, drafter=drafter.name)
         alone = play(opened(target, draft, max_new_tokens=60, drafting=drafting), text_of([3, 5, 8, 3, 5]), settings)
         assert ids(measured.rounds) == alone.ids[: len(ids(measured.rounds))]
         assert [r.drafted for r in measured.rounds] == [r.drafted for r in alone.rounds[: len(measured.rounds)]]
-        calibration = taken[Configuration("calibration", 0, contender)].calibration
-        assert calibration and (calibration.draft_step_ms is None) == (contender.drafter == "ngram")
+        calibration = taken[Configuration("calibration", 0, drafter)].calibration
+        assert calibration and (calibration.draft_step_ms is None) == (drafter.name == "ngram")
 
 
 def test_a_layer_that_is_not_there_is_refused_before_weights_are_read(shelf: Shelf) -> None:
@@ -166,7 +172,7 @@ def test_a_layer_that_is_not_there_is_refused_before_weights_are_read(shelf: She
         open_bench(
             options,
             lambda event: stages.append(getattr(event, "stage", None)),
-            contenders=[Contender("ngram"), Contender("layers", 2)],
+            drafters=[DrafterVariant("ngram"), DrafterVariant("layers", 2)],
         )
     assert "target" not in stages
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from specviz.bench.duels import Duel, Fought, Pace
+from specviz.bench.baseline import Comparison, ComparisonResult, Throughput
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Header, Round, Settings, token_ids
 from specviz.core.options import RunRequest
@@ -34,25 +34,25 @@ class Text:
     ids: tuple[int, ...]
     seen: tuple[tuple[float, int], ...]
 
-    def pace(self, peak: int | None = None) -> Pace:
+    def pace(self, peak: int | None = None) -> Throughput:
         """Behind the first round, so that reading the prompt counts nowhere."""
         first, last = (self.seen[0][0], self.seen[-1][0]) if self.seen else (0.0, 0.0)
-        return Pace(sum(n for _, n in self.seen[1:]), (last - first) * 1e3, peak)
+        return Throughput(sum(n for _, n in self.seen[1:]), (last - first) * 1e3, peak)
 
 
-def fight(source: LiveSource, duel: Duel, prompt: str, seed: int, settings: Settings) -> Fought:
+def fight(source: LiveSource, comparison: Comparison, prompt: str, seed: int, settings: Settings) -> ComparisonResult:
     """The same ``prompt``, K and temperature by specviz, as ``specviz run`` does it, and by transformers."""
     pair = source.pair
 
     def by_us() -> tuple[Played, int | None]:
         with peak(pair.target.device) as most:
-            return played(source, prompt, seed, replace(settings, k=duel.k)), most()
+            return played(source, prompt, seed, replace(settings, k=comparison.k)), most()
 
     def by_them() -> tuple[Text, int | None]:
         with peak(pair.target.device) as most:
-            return assisted(source, prompt, duel.k, temperature=settings.temperature, seed=seed), most()
+            return assisted(source, prompt, comparison.k, temperature=settings.temperature, seed=seed), most()
 
-    if duel.ours_first:
+    if comparison.ours_first:
         (ids, rounds, ours), our_peak = by_us()
         theirs, their_peak = by_them()
     else:
@@ -61,8 +61,8 @@ def fight(source: LiveSource, duel: Duel, prompt: str, seed: int, settings: Sett
     whole = [n for n, round_ in enumerate(rounds) if n and round_.stop is None]
     bare = bare_ms(pair, ids, rounds) if has_bare(pair) else []
     of = min(len(ours.ids), len(theirs.ids))
-    return Fought(
-        duel,
+    return ComparisonResult(
+        comparison,
         ours.pace(our_peak),
         theirs.pace(their_peak),
         same=next((n for n in range(of) if ours.ids[n] != theirs.ids[n]), of),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specviz.bench.plan import Configuration, Contender, Task
+from specviz.bench.plan import Configuration, DrafterVariant, Task
 from specviz.core.drafters import DRAFTERS
 from specviz.core.events import Calibration, Round, Settings
 from specviz.core.options import MAX_SEED, RunOptions
@@ -63,15 +63,15 @@ class Bench:
     """A loaded pair, run by tasks instead of requests. See ``open_bench``."""
 
     def __init__(
-        self, pair: LoadedPair, options: RunOptions, factories: Mapping[Contender, DrafterFactory | None]
+        self, pair: LoadedPair, options: RunOptions, factories: Mapping[DrafterVariant, DrafterFactory | None]
     ) -> None:
-        """``factories``: of each contender, None if it cannot draft for this pair."""
+        """``factories``: of each drafter, None if it cannot draft for this pair."""
         self.pair = pair
         self._options = options
         self._factories = factories
 
     @property
-    def contenders(self) -> tuple[Contender, ...]:
+    def drafters(self) -> tuple[DrafterVariant, ...]:
         """Each once, with the value of its variant."""
         return tuple(self._factories)
 
@@ -90,15 +90,15 @@ class Bench:
         for configuration in configurations:
             self._run_task(Task(0, 0, configuration), prompt, WARM_UP_TOKENS)
 
-    def measure(self, tasks: Iterable[Task], laid_bare: Collection[Task] = ()) -> Iterator[Measured]:
+    def measure(self, tasks: Iterable[Task], forward_only_tasks: Collection[Task] = ()) -> Iterator[Measured]:
         """Run the tasks in their order, after encoding every prompt. Repeat r has the seed ``seed + r``, the same for
-        all that is compared. ``laid_bare``: tasks whose forwards are timed again, each right after its run."""
+        all that is compared. ``forward_only_tasks``: tasks whose forwards are timed again, each right after its run."""
         prompts = [self._encode(n) for n in range(len(self._options.prompts))]
         for task in tasks:
             ids = prompts[task.prompt]
             with peak(self.pair.target.device) as most:
                 measured = replace(self._run_task(task, ids, self._options.max_new_tokens), peak=most())
-            if task in laid_bare and has_bare(self.pair):
+            if task in forward_only_tasks and has_bare(self.pair):
                 measured = replace(measured, forwards_ms=tuple(bare_ms(self.pair, ids, measured.rounds)))
             yield measured
 
@@ -107,10 +107,10 @@ class Bench:
 
     def _run_task(self, task: Task, prompt: list[int], tokens: int) -> Measured:
         pair, configuration = self.pair, task.configuration
-        settings = replace(self._options.settings, k=configuration.k, drafter=configuration.contender.drafter)
+        settings = replace(self._options.settings, k=configuration.k, drafter=configuration.drafter.name)
         match configuration.kind:
             case "calibration":
-                run = self._prefilled(task, prompt, tokens, self._drafters(configuration.contender, len(prompt)))
+                run = self._prefilled(task, prompt, tokens, self._drafters(configuration.drafter, len(prompt)))
                 timed = calibrate(pair.target, run.drafter, prompt, self._options.calibrate, lambda: False)
                 return Measured(task, (), timed)
             case "target":
@@ -121,13 +121,13 @@ class Bench:
                 run = self._prefilled(task, prompt, tokens, {settings.drafter: Nobody()}, model=pair.draft)
                 settings = replace(settings, temperature=settings.draft_temperature)
             case "speculative":
-                drafters = self._drafters(configuration.contender, len(prompt))
+                drafters = self._drafters(configuration.drafter, len(prompt))
                 run = self._prefilled(task, prompt, tokens + configuration.k, drafters)
         return Measured(task, tuple(_rounds(run, settings, tokens)), None)
 
-    def _drafters(self, contender: Contender, prompt_length: int) -> dict[str, Drafter]:
-        factory = self._factories.get(contender)
-        return {contender.drafter: factory.build(self.pair.context(prompt_length, self._options))} if factory else {}
+    def _drafters(self, variant: DrafterVariant, prompt_length: int) -> dict[str, Drafter]:
+        factory = self._factories.get(variant)
+        return {variant.name: factory.build(self.pair.context(prompt_length, self._options))} if factory else {}
 
     def _prefilled(
         self,
@@ -141,7 +141,7 @@ class Bench:
         seed = (self._options.seed + task.repeat) % (MAX_SEED + 1)
         run = self.pair.decoder(prompt, seed, self._options, drafters, model=model, max_new_tokens=max_new_tokens)
         with placed("Before round 1"):
-            run.prefill(task.configuration.contender.drafter)
+            run.prefill(task.configuration.drafter.name)
         return run
 
 
@@ -149,32 +149,32 @@ def open_bench(
     options: RunOptions,
     emit: Emit,
     locations: PairLocations | None = None,
-    contenders: Sequence[Contender] = (),
+    drafters: Sequence[DrafterVariant] = (),
 ) -> Bench:
-    """Load the pair of ``options`` for ``contenders``, which draft in turns; by default the drafter of ``options``.
+    """Load the pair of ``options`` for ``drafters``, which draft in turns; by default the drafter of ``options``.
 
     Raises SpecvizError.
     """
-    contenders = contenders or (Contender(options.settings.drafter),)
+    drafters = drafters or (DrafterVariant(options.settings.drafter),)
     factories = drafter_factories(options.drafting, options.settings.drafter)
     factories |= {
-        str(each): drafter_factory(each.drafter, _with_variant(options.drafting, each), selected=True)
-        for each in contenders
+        str(each): drafter_factory(each.name, _with_variant(options.drafting, each), selected=True)
+        for each in drafters
     }
     pair = load_pair(options, emit, locations, factories)
-    resolved = {_resolved(each, pair): pair.drafters.get(str(each)) for each in contenders}
+    resolved = {_resolved(each, pair): pair.drafters.get(str(each)) for each in drafters}
     return Bench(pair, options, resolved)
 
 
-def _with_variant(drafting: Mapping[str, Any], contender: Contender) -> Mapping[str, Any]:
-    option = DRAFTERS[contender.drafter].variant
-    return drafting if option is None or contender.variant is None else {**drafting, option: contender.variant}
+def _with_variant(drafting: Mapping[str, Any], variant: DrafterVariant) -> Mapping[str, Any]:
+    option = DRAFTERS[variant.name].variant
+    return drafting if option is None or variant.variant is None else {**drafting, option: variant.variant}
 
 
-def _resolved(contender: Contender, pair: LoadedPair) -> Contender:
-    """``contender`` with the value that its variant has for this pair."""
-    factory, option = pair.drafters.get(str(contender)), DRAFTERS[contender.drafter].variant
-    return contender if factory is None or option is None else replace(contender, variant=factory.options[option])
+def _resolved(variant: DrafterVariant, pair: LoadedPair) -> DrafterVariant:
+    """``variant`` with the value that its variant has for this pair."""
+    factory, option = pair.drafters.get(str(variant)), DRAFTERS[variant.name].variant
+    return variant if factory is None or option is None else replace(variant, variant=factory.options[option])
 
 
 def _rounds(run: Speculation, settings: Settings, tokens: int) -> Iterator[Round]:

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specviz.bench.baseline import BaselineRow
-from specviz.bench.duels import Duel, Fought
-from specviz.bench.report import Spread
+from specviz.bench.baseline import BaselineRow, Comparison, ComparisonResult
+from specviz.bench.samples import Spread
 from specviz.cli.commands.bench.tables import DASH, print_table, stacked
 from specviz.core.drafters import DEFAULT_DRAFTER
 from specviz.core.options import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
@@ -40,20 +39,24 @@ def refuse_unfair(options: RunOptions, drafters: Sequence[str]) -> None:
 
 
 def measure_baseline(
-    source: "Bench", options: RunOptions, plan: Sequence[Duel], fought: list[Fought], step: Callable[[], None]
+    source: "Bench",
+    options: RunOptions,
+    plan: Sequence[Comparison],
+    results: list[ComparisonResult],
+    step: Callable[[], None],
 ) -> None:
-    """Run every duel of the plan into ``fought``; the first once before, so that no first use of anything is timed."""
+    """Run every comparison of the plan into ``results``; the first once before, as a warm-up."""
     from specviz.decoder.measuring.assisted import fight
 
     runs = source.source
 
-    def fought_out(duel: Duel) -> Fought:
-        seed = (options.seed + duel.repeat) % (MAX_SEED + 1)
-        return fight(runs, duel, options.prompts[duel.prompt][1], seed, options.settings)
+    def fought_out(comparison: Comparison) -> ComparisonResult:
+        seed = (options.seed + comparison.repeat) % (MAX_SEED + 1)
+        return fight(runs, comparison, options.prompts[comparison.prompt][1], seed, options.settings)
 
     fought_out(plan[0])
-    for duel in plan:
-        fought.append(fought_out(duel))
+    for comparison in plan:
+        results.append(fought_out(comparison))
         step()
 
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specviz.bench.baseline import baseline_rows, summarise_baseline
-from specviz.bench.duels import Fought, duels
-from specviz.bench.plan import Contender, Plan
+from specviz.bench.baseline import ComparisonResult, baseline_rows, plan_comparisons, summarise_baseline
+from specviz.bench.plan import DrafterVariant, Plan
 from specviz.cli.commands.bench.baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
 from specviz.cli.shared.loading import Loading, locator
 from specviz.cli.shared.run_options import RUN_OPTIONS, Whole
@@ -25,10 +24,10 @@ from specviz.core.safe_text import safe_terminal_text
 from specviz.render.console import colours, say, show
 
 if TYPE_CHECKING:
-    from specviz.bench.report import Sample
+    from specviz.bench.samples import Sample
     from specviz.decoder.measuring.runner import Bench
 
-CONTENDER = re.compile(r"(\w+)(?::([1-9]\d{0,3}))?", re.ASCII)
+DRAFTER_VARIANT = re.compile(r"(\w+)(?::([1-9]\d{0,3}))?", re.ASCII)
 LIST = re.compile(r"\d{1,9}(\.\.\d{1,9})?(,\d{1,9}(\.\.\d{1,9})?)*")
 ESCAPE = re.compile(r"\\([nt\\])")
 ESCAPED = {"n": "\n", "t": "\t", "\\": "\\"}
@@ -60,27 +59,29 @@ class Wholes(click.ParamType[Any]):
         )
 
 
-class Contenders(click.ParamType[Any]):
+class DrafterVariants(click.ParamType[Any]):
     """Drafters as a list, each once: ``model,ngram,layers,layers:2``."""
 
     name = "drafters"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Contender, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[DrafterVariant, ...]:
         if isinstance(value, tuple):
             return value
-        contenders = [_contender(name) for name in str(value).split(",")]
-        if None in contenders:
+        drafters = [_drafter(name) for name in str(value).split(",")]
+        if None in drafters:
             self.fail(f"{value!r} is not a list of {_listed('or')}, such as model,layers:2.", param, ctx)
-        return tuple(dict.fromkeys(filter(None, contenders)))
+        return tuple(dict.fromkeys(filter(None, drafters)))
 
 
-def _contender(text: str) -> Contender | None:
+def _drafter(text: str) -> DrafterVariant | None:
     """The drafter ``NAME`` or ``NAME:N``, None where there is none."""
-    found = CONTENDER.fullmatch(text)
+    found = DRAFTER_VARIANT.fullmatch(text)
     spec = DRAFTERS.get(found[1]) if found else None
     if found is None or spec is None or (found[2] and not spec.variant):
         return None
-    return Contender(spec.name, int(found[2]) if found[2] else None)
+    return DrafterVariant(spec.name, int(found[2]) if found[2] else None)
 
 
 def _listed(conjunction: str) -> str:
@@ -106,8 +107,8 @@ BENCH_OPTIONS = [
     ),
     click.option(
         "--drafter",
-        "contenders",
-        type=Contenders(),
+        "drafters",
+        type=DrafterVariants(),
         default=DEFAULT_DRAFTER,
         show_default=True,
         help=f"List of {_listed('and')}, compared side by side.",
@@ -168,7 +169,7 @@ def _prompts_file(file: str | None) -> str:
 
 def bench(
     options: RunOptions,
-    contenders: tuple[Contender, ...],
+    drafters: tuple[DrafterVariant, ...],
     ks: tuple[int, ...],
     repeats: int,
     as_json: bool,
@@ -178,23 +179,23 @@ def bench(
 ) -> int:
     """Measure and print; the process's exit code. An interruption ends with the repeats that are complete."""
     if baseline:
-        refuse_unfair(options, [contender.drafter for contender in contenders])
-    source = _opened(options, contenders)
+        refuse_unfair(options, [drafter.name for drafter in drafters])
+    source = _opened(options, drafters)
     if baseline:
         from specviz.decoder.measuring.assisted import refuse_unequal
 
         refuse_unequal(source.pair)
-    plan = Plan(len(options.prompts), ks, repeats, options.calibrate > 0, source.contenders)
+    plan = Plan(len(options.prompts), ks, repeats, options.calibrate > 0, source.drafters)
     config = source.describe()
     samples: list[Sample] = []
-    fought: list[Fought] = []
+    results: list[ComparisonResult] = []
     code = 0
     try:
-        _measure(source, plan, options.seed, samples, laid_bare=not baseline)
+        _measure(source, plan, options.seed, samples, forward_only_tasks=not baseline)
         if baseline:
-            to_fight = duels(plan.measuring, ks, repeats, options.seed)
+            to_fight = plan_comparisons(plan.test_prompts, ks, repeats, options.seed)
             with _progress(len(to_fight), "baseline") as step:
-                measure_baseline(source, options, to_fight, fought, step)
+                measure_baseline(source, options, to_fight, results, step)
     except KeyboardInterrupt:
         code = 130
     from specviz.bench.json_report import summarise_bench
@@ -205,7 +206,7 @@ def bench(
         say(f"Stopped: {done.repeats} of {repeats} repeats complete{'.' if done.repeats else ', nothing to show.'}")
     if not done.repeats:
         return code
-    rows = baseline_rows(fought)
+    rows = baseline_rows(results)
     if as_json:
         summary = summarise_bench(done, config)
         if baseline:
@@ -226,7 +227,7 @@ def bench(
     return code
 
 
-def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
+def _opened(options: RunOptions, drafters: tuple[DrafterVariant, ...]) -> "Bench":
     loading = Loading()
 
     def tell(event: Event) -> None:
@@ -240,23 +241,23 @@ def _opened(options: RunOptions, contenders: tuple[Contender, ...]) -> "Bench":
     tell(Progress("import"))
     from specviz.decoder.measuring.runner import open_bench
 
-    return open_bench(options, tell, places, contenders)
+    return open_bench(options, tell, places, drafters)
 
 
-def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]", *, laid_bare: bool) -> None:
-    """Run every task of the plan into ``samples``; ``laid_bare``: with the forwards of some once more."""
-    from specviz.bench.report import sample
+def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]", *, forward_only_tasks: bool) -> None:
+    """Run every task of the plan into ``samples``; ``forward_only_tasks``: time the forwards of some again."""
+    from specviz.bench.samples import sample
 
     tasks = plan.tasks(seed)
     with _progress(len(tasks)) as step:
         source.warm_up({task.configuration: None for task in tasks}.keys())
-        for done in source.measure(tasks, plan.laid_bare(tasks) if laid_bare else ()):
+        for done in source.measure(tasks, plan.forward_only_tasks(tasks) if forward_only_tasks else ()):
             samples.append(sample(done.task, done.rounds, done.calibration, done.forwards_ms, done.peak))
             step()
 
 
 @contextmanager
-def _progress(total: int, measuring: str = "measuring") -> Iterator[Callable[[], None]]:
+def _progress(total: int, label: str = "measuring") -> Iterator[Callable[[], None]]:
     """A bar on stderr if that is a terminal, with the time left; the function that says that one more task is done.
 
     It is drawn between tasks only: nothing else runs while one is measured.
@@ -279,7 +280,7 @@ def _progress(total: int, measuring: str = "measuring") -> Iterator[Callable[[],
     task = bar.add_task("warm-up", total=total)
 
     def step() -> None:
-        bar.update(task, advance=1, description=measuring, refresh=True)
+        bar.update(task, advance=1, description=label, refresh=True)
 
     with bar:
         bar.refresh()

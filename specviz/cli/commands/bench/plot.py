@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from specviz.bench.report import BenchReport, Row, Spread
+from specviz.bench.report import BenchReport, Row
+from specviz.bench.samples import Spread
 from specviz.cli.shared.terminal_output import CHART_ROWS, columns_beside, print_chart
 from specviz.render.chart import DOTS_X, Grid, Layer, dashed
 from specviz.render.console import show, speaks_unicode
@@ -32,19 +33,19 @@ class Series:
 
 def plot(report: BenchReport) -> None:
     """A chart for each drafter that was measured."""
-    for contender in report.plan.contenders:
-        rows = [row for row in report.rows if row.contender == contender and row.speedup]
+    for drafter in report.plan.drafters:
+        rows = [row for row in report.rows if row.drafter == drafter and row.speedup]
         if rows:
-            several = len(report.plan.contenders) > 1
-            _chart(series_of(rows), f"{contender}: " if several else "", report.plan.ks[-1])
+            several = len(report.plan.drafters) > 1
+            _chart(series_of(rows), f"{drafter}: " if several else "", report.plan.ks[-1])
 
 
 def series_of(rows: Iterable[Row]) -> Series:
     every = list(rows)
     return Series(
         {row.k: row.speedup for row in every if row.speedup},
-        {row.k: row.model.assumed.speedup for row in every if row.model},
-        {row.k: row.measured_cost.assumed.speedup for row in every if row.measured_cost},
+        {row.k: row.model.prediction.speedup for row in every if row.model},
+        {row.k: row.measured_cost.prediction.speedup for row in every if row.measured_cost},
     )
 
 

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from specviz.bench.plan import MODEL
-from specviz.bench.report import BenchReport, Measurement, Prediction, Row, Spread
+from specviz.bench.report import BenchReport, Measurement, Row, ScoredPrediction
+from specviz.bench.samples import Spread
 from specviz.core.rule import rule_of
 from specviz.core.safe_text import safe_terminal_text
 from specviz.render.console import colours, plain_words, speaks_unicode
@@ -60,7 +61,7 @@ def print_report(report: BenchReport, config: Mapping[str, Any]) -> None:
     chance = rule_of(config["rule"]).overlap_name
     titles = (title.replace("overlap", chance) for title, _, _ in NUMBERS)
     _print(console, ["", *titles], measured_rows(report))
-    if report.plan.contenders != (MODEL,):
+    if report.plan.drafters != (MODEL,):
         positions = min(report.plan.ks[-1], POSITIONS * (2 if console.width >= ROOMY else 1))
         console.print(_text("The drafters side by side; α i: accepted / tested at draft position i."))
         _print(console, drafter_titles(positions), drafter_rows(report, positions))
@@ -95,9 +96,9 @@ def heading(report: BenchReport, config: Mapping[str, Any]) -> list[str]:
     use = (
         "Predicted and measured on the same prompt."
         if plan.same_prompt
-        else f"Predicted from {_numbered(plan.predicting)}, measured on {_numbered(plan.measuring)}."
+        else f"Predicted from {_numbered(plan.calibration_prompts)}, measured on {_numbered(plan.test_prompts)}."
     )
-    drafters = [str(config["draft"] if each == MODEL else each) for each in plan.contenders]
+    drafters = [str(config["draft"] if each == MODEL else each) for each in plan.drafters]
     return [
         safe_terminal_text(
             f"{', '.join(drafters)} > {config['target']} · {where} · T {config['temperature']:.2f} · {seeds}"
@@ -113,15 +114,15 @@ def calibrated(report: BenchReport) -> list[str]:
     if len(report.steps) == 1:
         return [*steps, f"T_q {_inline(report.draft_step_ms, ' ms')}", f"c {_inline(report.c, '')}"]
     drafting = [each for each in report.steps if each.draft_step_ms]
-    return [*steps, *(f"T_q {each.contender} {_inline(each.draft_step_ms, ' ms')}" for each in drafting)]
+    return [*steps, *(f"T_q {each.drafter} {_inline(each.draft_step_ms, ' ms')}" for each in drafting)]
 
 
 def measured_rows(report: BenchReport) -> list[list[str]]:
     """A row a configuration: its name, then the cells of NUMBERS."""
     named = [("target", report.target), ("draft", report.draft)]
-    if MODEL not in report.plan.contenders:
+    if MODEL not in report.plan.drafters:
         named.pop()
-    named += [(_two_lines(report, row), row.second) for row in report.rows]
+    named += [(_two_lines(report, row), row.measured_on) for row in report.rows]
     columns = [[name for name, _ in named]]
     for _, pick, is_rate in NUMBERS:
         values = [pick(measured) for _, measured in named]
@@ -137,14 +138,14 @@ def drafter_titles(positions: int) -> list[str]:
 def drafter_rows(report: BenchReport, positions: int) -> list[list[str]]:
     """A row a drafter and K, medians: α tested at the first ``positions`` draft positions, tokens/round, the time of a
     drafted token, c, how many rounds had no draft, the measured speedup."""
-    costs = {each.contender: each.c for each in report.steps}
+    costs = {each.drafter: each.c for each in report.steps}
     return [
         [
             named(report, row),
             *(_median(rate, 2).removeprefix("0") for rate in [*row.positions, *[None] * positions][:positions]),
-            _median(row.second.tokens_per_round, 2),
-            _median(row.second.draft_step_ms, 3),
-            _median(costs[row.contender], 2),
+            _median(row.measured_on.tokens_per_round, 2),
+            _median(row.measured_on.draft_step_ms, 3),
+            _median(costs[row.drafter], 2),
             f"{row.plain_rounds}/{row.rounds}",
             _median(row.speedup, 2),
         ]
@@ -170,10 +171,10 @@ def speedup_rows(report: BenchReport) -> list[list[str]]:
 def factor_rows(report: BenchReport) -> list[list[str]]:
     """A row a prediction that is off by more than 15 %: which, predicted / measured, and the factors of that."""
     return [
-        [f"{named(report, row)} {name}", f"{judged.off:.2f}", *(f"{factor.value:.2f}" for factor in judged.factors)]
+        [f"{named(report, row)} {name}", f"{scored.off:.2f}", *(f"{factor.value:.2f}" for factor in scored.factors)]
         for row in report.rows
-        for name, judged in _predictions(row)
-        if judged and judged.why and judged.off is not None
+        for name, scored in _predictions(row)
+        if scored and scored.main_reason and scored.off is not None
     ]
 
 
@@ -226,7 +227,7 @@ def stacked(column: Sequence[Spread | None], *, is_rate: bool = False, quartiles
 
 def named(report: BenchReport, row: Row) -> str:
     """``K 4``, and among several drafters ``layers:2 K 4``."""
-    return f"K {row.k}" if len(report.plan.contenders) == 1 else f"{row.contender} K {row.k}"
+    return f"K {row.k}" if len(report.plan.drafters) == 1 else f"{row.drafter} K {row.k}"
 
 
 def _two_lines(report: BenchReport, row: Row) -> str:
@@ -238,19 +239,19 @@ def _median(value: Spread | None, digits: int) -> str:
     return DASH if value is None else f"{value.median:.{digits}f}"
 
 
-def _predictions(row: Row) -> tuple[tuple[str, Prediction | None], ...]:
+def _predictions(row: Row) -> tuple[tuple[str, ScoredPrediction | None], ...]:
     return ("model", row.model), ("cost", row.measured_cost)
 
 
-def _predicted(prediction: Prediction | None) -> tuple[str, str]:
-    if prediction is None:
+def _predicted(scored: ScoredPrediction | None) -> tuple[str, str]:
+    if scored is None:
         return DASH, DASH
-    off = DASH if prediction.off is None else f"{100 * (prediction.off - 1):+.0f} %"
-    return f"{prediction.assumed.speedup:.2f}", off
+    off = DASH if scored.off is None else f"{100 * (scored.off - 1):+.0f} %"
+    return f"{scored.prediction.speedup:.2f}", off
 
 
 def _why(row: Row) -> str:
-    reasons = [f"{name}: {judged.why}" for name, judged in _predictions(row) if judged and judged.why]
+    reasons = [f"{name}: {scored.main_reason}" for name, scored in _predictions(row) if scored and scored.main_reason]
     return "\n".join([*(["slower than the target alone"] if row.slower else []), *reasons])
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from specviz.bench.best_k import BestK, Choice
-from specviz.bench.report import BenchReport
+from specviz.bench.report import BenchReport, BestK, ChosenK
 from specviz.bench.samples import RoundCost
 from specviz.cli.commands.bench.tables import DASH, named, print_table, stacked
 from specviz.core.units import bytes_in_words
@@ -46,7 +45,7 @@ def cost_notes(config: Mapping[str, Any]) -> list[str]:
 
 def best_row(best: BestK) -> list[str]:
     return [
-        str(best.contender),
+        str(best.drafter),
         *map(_choice, (best.measured, best.measured_cost, best.model)),
         DASH if best.alpha is None else f"{best.alpha:.3f}".removeprefix("0"),
         DASH if best.c is None else f"{best.c:.2f}",
@@ -62,5 +61,5 @@ def best_notes(report: BenchReport) -> list[str]:
     return notes
 
 
-def _choice(choice: Choice | None) -> str:
+def _choice(choice: ChosenK | None) -> str:
     return DASH if choice is None else f"{in_words(choice.k)} ({choice.speedup:.2f}×)"
