@@ -158,8 +158,7 @@ def open_bench(
     drafters = drafters or (DrafterVariant(options.settings.drafter),)
     factories = drafter_factories(options.drafting, options.settings.drafter)
     factories |= {
-        str(each): drafter_factory(each.name, _with_variant(options.drafting, each), selected=True)
-        for each in drafters
+        str(each): drafter_factory(each.name, _with_variant(options.drafting, each), selected=True) for each in drafters
     }
     pair = load_pair(options, emit, locations, factories)
     resolved = {_resolved(each, pair): pair.drafters.get(str(each)) for each in drafters}
