@@ -9,11 +9,11 @@ from specviz.export.ansi_svg import Line, Part, cut
 from specviz.export.report import Recording
 from specviz.export.text import text_lines
 from specviz.render import word_wrap
-from specviz.render.explanations import default_row, explain, greedy, title
+from specviz.render.explanations import default_row, explain, is_greedy, title
 from specviz.render.glyphs import SIGNS, UNICODE
-from specviz.render.numbers import fixed, prob, ratio, told_apart
-from specviz.render.transcript import Telling
-from specviz.render.transcript_layout import Story
+from specviz.render.numbers import distinguishing_digits, fixed, prob, ratio
+from specviz.render.transcript import Transcript
+from specviz.render.transcript_layout import TranscriptView
 from specviz.stats.rates import Rates
 
 MIN_COLUMNS, MIN_ROWS = 60, 18
@@ -42,7 +42,7 @@ def frames(run: Recording, columns: int, rows: int) -> Iterator[Frame]:
     for round in run.trace.rounds:
         if round.k:
             yield film.frame(_DRAFTING, round.index - 1, round, drafting=True)
-        film.story.telling.append(round)
+        film.view.transcript.append(round)
         yield film.frame(1.0 - _DRAFTING if round.k else 1.0, round.index, round, drafting=False)
     yield film.ending()
 
@@ -53,12 +53,12 @@ class _Film:
         self._columns = columns
         self._rows = rows
         self._table = max(1, min(run.depth + 1, rows - _FIXED - _LEAST_TEXT))
-        telling = Telling(run.trace.header.prompt, frozenset(run.special_ids))
-        self.story = Story(telling, UNICODE, columns - 2)
+        transcript = Transcript(run.trace.header.prompt, frozenset(run.special_ids))
+        self.view = TranscriptView(transcript, UNICODE, columns - 2)
 
     def frame(self, share: float, shown: int, round: Round | None, *, drafting: bool) -> Frame:
-        self.story.look(shown, None)
-        text = [_indented(self.story.line(y)) for y in range(max(0, self.story.count - self._rows), self.story.count)]
+        self.view.show_round(shown, None)
+        text = [_indented(self.view.line(y)) for y in range(max(0, self.view.count - self._rows), self.view.count)]
         return self._compose(share, shown, text, self._round(round, drafting))
 
     def ending(self) -> Frame:
@@ -121,9 +121,9 @@ def _last(p: float | None) -> Line:
 def _test(round: Round, d: Drafted) -> str:
     if d.verdict in ("untested", "ignored"):
         return d.verdict
-    if greedy(round) or d.test is None:
+    if is_greedy(round) or d.test is None:
         return d.verdict
-    u, chance = told_apart(*d.test)
+    u, chance = distinguishing_digits(*d.test)
     return f"u {u} {'<' if d.test[0] < d.test[1] else '≥'} {chance}"
 
 
@@ -159,7 +159,7 @@ def _legend() -> Line:
     return parts
 
 
-def _indented(line: word_wrap.Line) -> Line:
+def _indented(line: word_wrap.SpanLine) -> Line:
     return [
         (" ", "text"),
         *((span.text, _plain(span.kind) if span.role.endswith("mark") else span.kind) for span in line),

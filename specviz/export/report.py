@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from specviz.core.safe_text import safe_terminal_text, visible
-from specviz.render.explanations import ending
+from specviz.render.explanations import end_text
 from specviz.render.numbers import NONE, compact, compact_spread, exact
 from specviz.stats.numbers_table import numbers_in
 from specviz.stats.rates import Rates
@@ -71,7 +71,7 @@ class Recording:
     def ended(self) -> str:
         if self.trace.end is None:
             return "not ended" + (": the last record is incomplete" if self.trace.incomplete else "")
-        return ending(self.trace.end)
+        return end_text(self.trace.end)
 
     @property
     def headline(self) -> list[Metric]:

@@ -8,10 +8,10 @@ from specviz.core.events import Round
 from specviz.core.rule import rule_of
 from specviz.core.safe_text import clip, visible
 from specviz.render.accept_line import AcceptTest
-from specviz.render.explanations import greedy
+from specviz.render.explanations import is_greedy
 from specviz.render.glyphs import UNICODE
 from specviz.render.numbers import prob
-from specviz.render.token_report import Fact, inspected
+from specviz.render.token_report import Fact, full_report
 from specviz.render.top_lists import TopList, places
 
 _TOKEN_CELLS = 24
@@ -37,12 +37,12 @@ class Names:
 
 def sentence(round: Round, row: int) -> str:
     """Why the token came out as it did, one or two lines."""
-    return "\n".join(text for text, _ in inspected(round, row, UNICODE).sentences)
+    return "\n".join(text for text, _ in full_report(round, row, UNICODE).sentences)
 
 
 def columns(round: Round) -> tuple[str, ...]:
     """The facts that tell the tokens of a round apart."""
-    if greedy(round):
+    if is_greedy(round):
         return "q", "p", "overlap"
     rule = rule_of(round.settings.rule)
     if rule.test == "sample":
@@ -56,7 +56,7 @@ def inspection(round: Round, row: int, names: Names) -> dict[str, Any]:
     ``facts``: [name, value, raw value or ""]; ``lists``: [title, note, *[text, probability, kind or ""]];
     ``draws``: [who, text, id].
     """
-    subject = inspected(round, row, UNICODE)
+    subject = full_report(round, row, UNICODE)
     token = subject.token
     assert token is not None
     facts = [*(fact for group in subject.groups for fact in group), *subject.tests]

@@ -40,7 +40,7 @@ STOPS: Mapping[Name, tuple[float, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TestedPosition:
     """A tested position of a run: its round, its row (0-based) and what was tested."""
 
     round: int
@@ -48,7 +48,7 @@ class Place:
     drafted: Drafted
 
 
-class TestedPlaces(Sequence[Place]):
+class TestedPlaces(Sequence[TestedPosition]):
     """The tested and measured positions among ``drafts``; ``rounds`` are all of the run, read as they are needed."""
 
     def __init__(self, rounds: Sequence[Round], drafts: DraftRange) -> None:
@@ -60,14 +60,14 @@ class TestedPlaces(Sequence[Place]):
         return len(self._rows)
 
     @overload
-    def __getitem__(self, at: int) -> Place: ...
+    def __getitem__(self, at: int) -> TestedPosition: ...
     @overload
-    def __getitem__(self, at: slice) -> list[Place]: ...
-    def __getitem__(self, at: int | slice) -> Place | list[Place]:
+    def __getitem__(self, at: slice) -> list[TestedPosition]: ...
+    def __getitem__(self, at: int | slice) -> TestedPosition | list[TestedPosition]:
         if isinstance(at, slice):
             return [self[index] for index in range(*at.indices(len(self)))]
         round, row = int(self._rows["round"][at]), int(self._rows["row"][at])
-        return Place(round, row, self._rounds[round - 1].drafted[row])
+        return TestedPosition(round, row, self._rounds[round - 1].drafted[row])
 
     def before(self, at: tuple[int, int]) -> int:
         """How many of them stand at (round, row) or before it."""
@@ -109,7 +109,7 @@ class LabPoint:
     formula_at_tested: float | None = None
     at_k: Mean | None = None
     rule: Rule = EXACT
-    places: Sequence[Place] = ()
+    places: Sequence[TestedPosition] = ()
     at: int = 0
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from specviz.core.safe_text import clip
 from specviz.render.cells import Line, accept_bar
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import short, told_apart
+from specviz.render.numbers import compact_prob, distinguishing_digits
 
 _ENDS = 4
 """Cells of "0 " and " 1"."""
@@ -28,7 +28,7 @@ class AcceptTest:
         """The threshold, and u where it is known, with as few digits as tell them apart."""
         if self.chance is None:
             return "", ""
-        u, limit = ("", short(self.chance)) if self.u is None else told_apart(self.u, self.chance)
+        u, limit = ("", compact_prob(self.chance)) if self.u is None else distinguishing_digits(self.u, self.chance)
         return f"{'accepted' if self.held else 'would be accepted'} below {limit}", f"u {u}" if u else ""
 
     def marks(self, cells: int) -> tuple[int, int | None]:

@@ -11,7 +11,7 @@ DOTS_X, DOTS_Y = 2, 4
 AXIS_ROWS = 2
 """Rows of the x axis: its line and its labels."""
 
-Values = Sequence[float | None]
+RoundValues = Sequence[float | None]
 Dots = list[tuple[int, int]]
 
 
@@ -47,7 +47,7 @@ class Grid:
         """The column of ``columns`` nearest to a round."""
         return math.floor(0.5 + (columns - 1) * (round - 1) / max(1, self.rounds - 1))
 
-    def line(self, values: Values, breaks: Collection[int]) -> Dots:
+    def line(self, values: RoundValues, breaks: Collection[int]) -> Dots:
         """A connected line of dots through the values, interrupted where they are undefined or begin anew."""
         dots: Dots = []
         previous: int | None = None
@@ -63,13 +63,13 @@ class Grid:
             previous = y
         return dots
 
-    def marks(self, values: Values, breaks: Collection[int], columns: Iterable[int]) -> Dots:
+    def marks(self, values: RoundValues, breaks: Collection[int], columns: Iterable[int]) -> Dots:
         """A cell at the value in each of ``columns``."""
         wanted = set(columns)
         samples = self._samples(values, breaks, self.columns)
         return [(x, self.level(value, self.rows)) for x, value, _ in samples if x in wanted and value is not None]
 
-    def blobs(self, values: Values, breaks: Collection[int], columns: Iterable[int]) -> Dots:
+    def blobs(self, values: RoundValues, breaks: Collection[int], columns: Iterable[int]) -> Dots:
         """Four dots at the value in each of ``columns``: a marker as precise as a line."""
         wanted = set(columns)
         dots: Dots = []
@@ -80,7 +80,7 @@ class Grid:
                 dots += [(x * DOTS_X + i, y + j) for i in range(DOTS_X) for j in (0, 1)]
         return dots
 
-    def band(self, low: Values, high: Values, breaks: Collection[int]) -> Dots:
+    def band(self, low: RoundValues, high: RoundValues, breaks: Collection[int]) -> Dots:
         """All cells between two series."""
         both = zip(self._samples(low, breaks, self.columns), self._samples(high, breaks, self.columns), strict=True)
         return [
@@ -95,7 +95,7 @@ class Grid:
         return [(self.column(r, self.columns), y) for r in rounds if r <= self.rounds for y in range(self.rows)]
 
     def _samples(
-        self, values: Values, breaks: Collection[int], columns: int
+        self, values: RoundValues, breaks: Collection[int], columns: int
     ) -> Iterator[tuple[int, float | None, bool]]:
         """(column, value, whether something began since the column before), between rounds by interpolation."""
         seen = 0

@@ -9,14 +9,14 @@ import click
 
 from specviz.core.events import Emitted, Origin
 
-MARKS: dict[Origin, tuple[str, str]] = {
+ORIGIN_MARKS: dict[Origin, tuple[str, str]] = {
     "accepted": ("", ""),
     "resampled": ("↳", ">"),
     "bonus": ("+", "+"),
     "plain": ("=", "="),
 }
 """(glyph, ASCII) that stands for a token's leading space, as in the app."""
-STYLES: dict[Origin, dict[str, object]] = {
+ORIGIN_STYLES: dict[Origin, dict[str, object]] = {
     "accepted": {"fg": "cyan"},
     "resampled": {"fg": "magenta", "underline": True},
     "bonus": {"fg": "yellow", "bold": True},
@@ -79,7 +79,7 @@ def colours(stream: TextIO) -> bool:
 
 def marked(token: Emitted, text: str, *, unicode: bool, colour: bool) -> str:
     """A token's text with the mark of its origin in place of the leading space."""
-    mark = MARKS[token.origin][0 if unicode else 1]
+    mark = ORIGIN_MARKS[token.origin][0 if unicode else 1]
     if mark:
         text = mark + text.removeprefix(" ")
-    return click.style(text, **STYLES[token.origin]) if colour else text  # type: ignore[arg-type]
+    return click.style(text, **ORIGIN_STYLES[token.origin]) if colour else text  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ WINDOW_S = 8.0
 LEAST_S = 0.5
 
 
-class Transfer:
+class DownloadRate:
     """Takes every Progress as it comes; the rate is bytes a second over the last seconds of one stage."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -12,16 +12,16 @@ from specviz.core.options import GREEDY_AT_OR_BELOW
 from specviz.core.rule import rule_of
 from specviz.core.safe_text import clip, visible
 from specviz.render.glyphs import UNICODE, Glyphs
-from specviz.render.numbers import counted, milliseconds, precise, prob, short, told_apart
+from specviz.render.numbers import compact_prob, distinguishing_digits, milliseconds, pluralised, prob, significant_prob
 
-PLAIN: Mapping[PlainReason, str] = {
+PLAIN_REASONS: Mapping[PlainReason, str] = {
     "k_zero": "K is 0",
     "budget": "one token is left",
     "context": "the target's context is full",
     "draft_context": "the draft's context is full",
     "no_match": "no n-gram matches",
 }
-ENDS: Mapping[str, str] = {
+END_REASONS: Mapping[str, str] = {
     "max_new_tokens": "token budget used up",
     "end_of_text": "end of text",
     "stop_string": "stop string",
@@ -34,7 +34,7 @@ SOURCE_KEYS = ("ngram", "source", "at")
 _TOKEN_CELLS = 24
 
 
-def greedy(round: Round) -> bool:
+def is_greedy(round: Round) -> bool:
     """Whether the target's distribution is one-hot in this round."""
     return round.settings.temperature <= GREEDY_AT_OR_BELOW
 
@@ -75,7 +75,7 @@ def explain(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str:
         )
     if drafted.verdict == "ignored":
         return f"{name} ignored: the text ended before it ({_stop(round)}), so its test does not count"
-    if greedy(round):
+    if is_greedy(round):
         return _greedy(round, drafted, name, glyphs)
     rule = rule_of(round.settings.rule)
     if rule.test == "sample":
@@ -100,7 +100,7 @@ def counterfactual(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str | No
 def _would(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[bool | None, str]:
     """Whether the rule would have accepted, and why."""
     rule, test = rule_of(round.settings.rule), drafted.test
-    if greedy(round):
+    if is_greedy(round):
         if test is None and drafted.p is None:
             return None, ""
         accepted = test[0] < test[1] if test else bool(drafted.p)
@@ -110,20 +110,20 @@ def _would(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[bool | None,
         if drafted.target_sample is None:
             return None, ""
         same = drafted.target_sample == drafted.id
-        drew = "the same token" if same else drawn(round, drafted, glyphs)
-        return same, f": the target's own draw at u {short(drafted.u)} was {drew}"
+        drew = "the same token" if same else target_draw(round, drafted, glyphs)
+        return same, f": the target's own draw at u {compact_prob(drafted.u)} was {drew}"
     if test is None:
         return None, ""
     accepted = test[0] < test[1]
     if rule.test != "ratio":
         return accepted, f" by the rule {rule.name}"
-    u, limit = told_apart(*test)
+    u, limit = distinguishing_digits(*test)
     return accepted, f": u {u} {'<' if accepted else glyphs.at_least} {limit}"
 
 
 def _exact(round: Round, drafted: Drafted, at: float, limit: float, name: str, glyphs: Glyphs) -> str:
-    u, chance = told_apart(at, limit)
-    test = f"min(1, {precise(drafted.p)}/{precise(drafted.q)}) = {chance}"
+    u, chance = distinguishing_digits(at, limit)
+    test = f"min(1, {significant_prob(drafted.p)}/{significant_prob(drafted.q)}) = {chance}"
     if drafted.verdict == "rejected":
         return _with_correction(round, drafted, f"{name} rejected: u {u} {glyphs.at_least} {test}", glyphs)
     why = (
@@ -149,9 +149,9 @@ def _first_choice(drafted: Drafted, glyphs: Glyphs) -> str:
 
 def _equality(round: Round, drafted: Drafted, name: str, glyphs: Glyphs) -> str:
     if drafted.verdict == "accepted":
-        return f"{name} accepted: the target's own draw at u {short(drafted.u)} was the same token"
-    drew = drawn(round, drafted, glyphs)
-    return f"{name} rejected: the target's own draw at u {short(drafted.u)} was {drew}"
+        return f"{name} accepted: the target's own draw at u {compact_prob(drafted.u)} was the same token"
+    drew = target_draw(round, drafted, glyphs)
+    return f"{name} rejected: the target's own draw at u {compact_prob(drafted.u)} was {drew}"
 
 
 def _with_correction(round: Round, drafted: Drafted, first: str, glyphs: Glyphs) -> str:
@@ -176,12 +176,16 @@ def _last(round: Round, glyphs: Glyphs) -> str:
         return f"no further token: the text ended inside the draft ({_stop(round)})"
     name = f"{glyphs.mark(last.origin)} {_name(last.bytes, glyphs)}"
     chance = "" if last.p is None else f" with probability {_chance(last.p)}"
-    if greedy(round):
+    if is_greedy(round):
         return "\n".join(filter(None, (f"{name} {_why_last(round, last)}: greedy, the first choice", _raw(last.raw))))
     rejected = round.first_rejected
     if last.origin == "resampled" and rejected is not None:
         if rule_of(round.settings.rule).test == "sample":
-            own = f"the target's own draw at u {short(round.last_u)},{chance}" if chance else "the target's own draw"
+            own = (
+                f"the target's own draw at u {compact_prob(round.last_u)},{chance}"
+                if chance
+                else "the target's own draw"
+            )
             return f"{name} in place of {_name(rejected.bytes, glyphs)}\n{own}"
         took = f"in place of {_name(rejected.bytes, glyphs)}"
         took += "" if last.p is None else f"; p alone gave it {_chance(last.p)}"
@@ -191,15 +195,15 @@ def _last(round: Round, glyphs: Glyphs) -> str:
 
 def _chance(value: float | None) -> str:
     """Two digits, and for what is rarer than one in ten as many as show how rare."""
-    return precise(value) if value is not None and 0 < value < 0.1 else short(value)
+    return significant_prob(value) if value is not None and 0 < value < 0.1 else compact_prob(value)
 
 
 def _why_last(round: Round, last: Emitted) -> str:
     if last.origin == "resampled":
-        return f"in place of {counted(round.k - round.n_accepted, 'draft')}"
+        return f"in place of {pluralised(round.k - round.n_accepted, 'draft')}"
     if last.origin == "bonus":
         return "bonus: the one draft was accepted" if round.k == 1 else f"bonus: all {round.k} drafts were accepted"
-    return f"plain: {PLAIN[round.plain_reason]}" if round.plain_reason else "plain"
+    return f"plain: {PLAIN_REASONS[round.plain_reason]}" if round.plain_reason else "plain"
 
 
 def _raw(raw: Raw | None) -> str | None:
@@ -209,7 +213,7 @@ def _raw(raw: Raw | None) -> str | None:
     return f"{both} (at temperature 1, without cuts)"
 
 
-def drawn(round: Round, drafted: Drafted, glyphs: Glyphs = UNICODE) -> str:
+def target_draw(round: Round, drafted: Drafted, glyphs: Glyphs = UNICODE) -> str:
     """What the target itself drew: its text where that is known, else its id."""
     if drafted.target_sample is None:
         return "another"
@@ -222,7 +226,7 @@ def _name(data: bytes | None, glyphs: Glyphs) -> str:
 
 
 def _stop(round: Round) -> str:
-    return ENDS[round.stop] if round.stop else "cut"
+    return END_REASONS[round.stop] if round.stop else "cut"
 
 
 def title(round: Round, glyphs: Glyphs = UNICODE) -> str:
@@ -230,14 +234,14 @@ def title(round: Round, glyphs: Glyphs = UNICODE) -> str:
     parts = [f"Round {round.index}"]
     if round.k:
         parts.append(f"K {round.k}" if round.k == round.settings.k else f"K {round.k} of {round.settings.k}")
-        if greedy(round):
+        if is_greedy(round):
             parts.append("greedy")
         parts.append(f"{round.n_accepted} of {round.tested} tested accepted")
     else:
-        parts.append(f"plain: {PLAIN[round.plain_reason]}" if round.plain_reason else "plain")
-    parts.append(counted(round.n_emitted, "token"))
+        parts.append(f"plain: {PLAIN_REASONS[round.plain_reason]}" if round.plain_reason else "plain")
+    parts.append(pluralised(round.n_emitted, "token"))
     if round.stop:
-        parts.append(ENDS[round.stop])
+        parts.append(END_REASONS[round.stop])
     return f" {glyphs.dot} ".join(parts)
 
 
@@ -250,10 +254,10 @@ def timing(round: Round, glyphs: Glyphs = UNICODE) -> str:
     return f" {glyphs.dot} ".join(parts)
 
 
-def ending(end: End, glyphs: Glyphs = UNICODE) -> str:
+def end_text(end: End, glyphs: Glyphs = UNICODE) -> str:
     """Why the run ended: ``stop string: "The end"``; the detail may hold model text."""
     detail = visible(end.detail.encode("utf-8", "replace"), ascii=glyphs.ascii) if end.detail else ""
-    return f"{ENDS[end.reason]}: {detail}" if detail else ENDS[end.reason]
+    return f"{END_REASONS[end.reason]}: {detail}" if detail else END_REASONS[end.reason]
 
 
 class NgramSource(NamedTuple):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["accepted", "rejected", "resampled", "bonus", "untested", "ignored", "plain", "prompt"]
+TokenKind = Literal["accepted", "rejected", "resampled", "bonus", "untested", "ignored", "plain", "prompt"]
 """A verdict of a drafted token or the origin of an emitted one."""
 
 
@@ -11,7 +11,7 @@ Kind = Literal["accepted", "rejected", "resampled", "bonus", "untested", "ignore
 class Sign:
     """How one kind of token is drawn. ``attribute`` is a Textual text-style; the colour is ``$token-<kind>``."""
 
-    kind: Kind
+    kind: TokenKind
     unicode: str
     ascii: str
     attribute: str

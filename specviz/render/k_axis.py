@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 from specviz.maths.formula_table import EDGE
-from specviz.render.chart import DOTS_X, DOTS_Y, Grid, Layer, Values
+from specviz.render.chart import DOTS_X, DOTS_Y, Grid, Layer, RoundValues
 from specviz.render.glyphs import Glyphs
 
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
@@ -54,7 +54,7 @@ def _step(span: float, steps: float) -> float:
     return next(power * figure for figure in (*_FIGURES, 10.0) if power * figure * steps >= span * (1 - 1e-9))
 
 
-def curve(grid: Grid, style: str, values: Values, glyphs: Glyphs, *, ascii_marker: str | None = None) -> Layer:
+def curve(grid: Grid, style: str, values: RoundValues, glyphs: Glyphs, *, ascii_marker: str | None = None) -> Layer:
     """A line through values at K = 0, 1, ...: braille dots, in ASCII whole cells."""
     dots = grid.line(values, ())
     if not glyphs.ascii:

@@ -34,10 +34,10 @@ def power_of_ten(value: float, digits: int) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
-def precise(value: float | None) -> str:
+def significant_prob(value: float | None) -> str:
     """A probability for a sentence that computes with it, two figures or more: ``.412``, ``.00042``, ``4.2e-7``."""
     if value is None or value <= 0 or value >= 1:
-        return short(value)
+        return compact_prob(value)
     if value < 1e-4:
         return power_of_ten(value, 1)
     text = f"{value:.3f}" if value >= 0.01 else f"{value:.2g}"
@@ -56,20 +56,20 @@ def ratio(p: float | None, q: float | None, none: str = NONE) -> str:
     return f"{value:.1f}" if value < 99.95 else ">99"
 
 
-def short(value: float | None, digits: int = 2) -> str:
+def compact_prob(value: float | None, digits: int = 2) -> str:
     """A probability where it stands in a sentence or a test: ``0`` and ``1`` without decimals."""
     if value is None:
         return NONE
     return "0" if value <= 0 else "1" if value >= 1 else prob(value, digits)
 
 
-def told_apart(a: float, b: float, least: int = 2, most: int = 6) -> tuple[str, str]:
+def distinguishing_digits(a: float, b: float, least: int = 2, most: int = 6) -> tuple[str, str]:
     """Two probabilities with as few digits as show which is larger."""
     for digits in range(least, most):
-        texts = short(a, digits), short(b, digits)
+        texts = compact_prob(a, digits), compact_prob(b, digits)
         if texts[0] != texts[1] or a == b:
             return texts
-    return short(a, most), short(b, most)
+    return compact_prob(a, most), compact_prob(b, most)
 
 
 def signed(value: float, digits: int = 3, minus: str = "−") -> str:
@@ -87,7 +87,7 @@ def plus_minus(value: float, digits: int = 2, minus: str = "−") -> str:
     return f"{minus if value < 0 else '+'}{abs(value):.{digits}f}"
 
 
-def times(value: float | None, none: str = NONE) -> str:
+def speedup_text(value: float | None, none: str = NONE) -> str:
     """A speedup: ``1.65x``. What is not 1 is not rounded to it: ``<1.00x``, ``>1.00x``."""
     if value is None:
         return none
@@ -107,7 +107,7 @@ def milliseconds(value: float | None) -> str:
     return f"{value:.{digits}f} ms"
 
 
-def counted(count: int, noun: str) -> str:
+def pluralised(count: int, noun: str) -> str:
     """``1 token``, ``3 tokens``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
@@ -141,7 +141,7 @@ _COMPACT: dict[Form, Callable[[Any], str]] = {
     "ms": two_decimal_ms,
     "per second": "{:.1f}".format,
     "ratio": "{:.2f}".format,
-    "speedup": times,
+    "speedup": speedup_text,
 }
 
 

@@ -11,11 +11,11 @@ from specviz.core.events import Drafted, Round
 from specviz.core.options import GREEDY_AT_OR_BELOW
 from specviz.core.rule import rule_of
 from specviz.core.safe_text import clip, visible
-from specviz.render.explanations import PLAIN, default_row, explain, greedy, ngram_source, timing, title
+from specviz.render.explanations import PLAIN_REASONS, default_row, explain, is_greedy, ngram_source, timing, title
 from specviz.render.glyphs import UNICODE, Glyphs
-from specviz.render.numbers import counted, milliseconds, precise, prob, short
+from specviz.render.numbers import compact_prob, milliseconds, pluralised, prob, significant_prob
 
-Stage = Literal["hidden", "drafted", "scored", "decided"]
+RowStage = Literal["hidden", "drafted", "scored", "decided"]
 """How much of a row is known: nothing; the token and q; also p and the accept chance; also the verdict."""
 
 WAITING = "waiting"
@@ -49,12 +49,12 @@ def phases(round: Round) -> tuple[Reveal, ...]:
     return (*drafting, *deciding)
 
 
-def partial(reveal: Reveal | None) -> Reveal | None:
+def partial_reveal(reveal: Reveal | None) -> Reveal | None:
     """``reveal`` where it holds something back; None where the whole round is shown."""
     return None if reveal is None or reveal.last else reveal
 
 
-def focus(round: Round, reveal: Reveal | None) -> int:
+def focus_row(round: Round, reveal: Reveal | None) -> int:
     """The row a phase is about: a drafted token, or k for the last one; the first test where the target has scored.
 
     None: the row of the whole round that is worth explaining.
@@ -66,7 +66,7 @@ def focus(round: Round, reveal: Reveal | None) -> int:
     return max(0, (reveal.decided if reveal.verified else reveal.drafted) - 1)
 
 
-def stage(round: Round, reveal: Reveal | None, row: int) -> Stage:
+def row_stage(round: Round, reveal: Reveal | None, row: int) -> RowStage:
     """How much of a row is known. With a rejection the rows behind it are decided as well: they stay untested."""
     if reveal is None or reveal.last:
         return "decided"
@@ -113,11 +113,11 @@ def headline(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE) -> s
 
 def explain_phase(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE, row: int | None = None) -> str:
     """One or two sentences, one a line, about a row as far as it is known; by default the row the phase is about."""
-    about = focus(round, reveal)
+    about = focus_row(round, reveal)
     row = about if row is None else row
     if reveal is None or reveal.last:
         return explain(round, row, glyphs)
-    known = stage(round, reveal, row)
+    known = row_stage(round, reveal, row)
     if known == "decided":
         return _decided(round, row, glyphs)
     if known == "drafted":
@@ -154,21 +154,20 @@ def _drafted(round: Round, row: int, glyphs: Glyphs) -> str:
         return f"{name} drafted\n{unseen}"
     if drafted.q >= 1:
         return f"{name} drafted: q gives it all the weight\n{unseen}"
-    return (
-        f"{name} drafted: drawn from q with probability {precise(drafted.q)}, at u {short(drafted.draft_u)}\n{unseen}"
-    )
+    chance = f"with probability {significant_prob(drafted.q)}, at u {compact_prob(drafted.draft_u)}"
+    return f"{name} drafted: drawn from q {chance}\n{unseen}"
 
 
 def _scored(round: Round) -> str:
     took = "" if round.timing.verify_ms is None else f", in {milliseconds(round.timing.verify_ms)}"
     if round.k:
         return f"one forward of the target over {round.k + 1} tokens gave p for each{took}\n{_condition(round)}"
-    why = f": {PLAIN[round.plain_reason]}" if round.plain_reason else ""
+    why = f": {PLAIN_REASONS[round.plain_reason]}" if round.plain_reason else ""
     return f"one forward of the target over one token gave p for the next{took}\nnothing was drafted{why}"
 
 
 def _condition(round: Round) -> str:
-    if greedy(round):
+    if is_greedy(round):
         return "a draft is accepted if it is the target's first choice"
     rule = rule_of(round.settings.rule)
     return f"a draft is accepted if {rule.condition}" if rule.condition else f"the rule {rule.name} decides on each"
@@ -183,7 +182,7 @@ def _decided(round: Round, row: int, glyphs: Glyphs) -> str:
     dropped = round.count("untested")
     if round.drafted[row].verdict != "rejected" or not dropped or "\n" in said:
         return said
-    return f"{said}\ndropped untested behind it: {counted(dropped, 'draft')}"
+    return f"{said}\ndropped untested behind it: {pluralised(dropped, 'draft')}"
 
 
 def _name(drafted: Drafted, glyphs: Glyphs) -> str:

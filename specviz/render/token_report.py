@@ -10,11 +10,11 @@ from specviz.core.rule import rule_of
 from specviz.core.safe_text import visible
 from specviz.render.accept_line import AcceptTest
 from specviz.render.cells import Part
-from specviz.render.explanations import SOURCE_KEYS, counterfactual, explain, greedy, ngram_source, sample_bytes
+from specviz.render.explanations import SOURCE_KEYS, counterfactual, explain, is_greedy, ngram_source, sample_bytes
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import fixed, prob, ratio, signed, told_apart
-from specviz.render.phases import WAITING, Stage
-from specviz.render.top_lists import Marked, TopList
+from specviz.render.numbers import distinguishing_digits, fixed, prob, ratio, signed
+from specviz.render.phases import WAITING, RowStage
+from specviz.render.top_lists import MarkedToken, TopList
 
 _TEN = 10
 P, Q, RESIDUAL = "p target", "q draft", "residual"
@@ -27,16 +27,16 @@ Draw = tuple[str, bytes | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A number under its name; ``raw``: the same at temperature 1 without cuts; ``short``: a name for little room."""
+    """A number under its name; ``raw``: the same without temperature and cuts; ``short_name``: for narrow columns."""
 
     name: str
     value: str
     raw: str = ""
-    short: str = ""
+    short_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Inspected:
+class TokenReport:
     """A token of a round and all that is known of it.
 
     ``token`` is None behind a cut. ``raw_lists``: the lists before processing, where ``lists`` are not these.
@@ -58,7 +58,7 @@ class Inspected:
     """Whether a second token is marked in the lists: what a rejected draft was replaced by, or the reverse."""
 
 
-def heading(round: Round, row: int, glyphs: Glyphs) -> str:
+def inspector_title(round: Round, row: int, glyphs: Glyphs) -> str:
     """``Inspector · round 37 · draft 3 of 4``."""
     last = round.correction
     if row < round.k:
@@ -72,30 +72,30 @@ def heading(round: Round, row: int, glyphs: Glyphs) -> str:
     return f" {glyphs.dot} ".join(("Inspector", f"round {round.index}", place))
 
 
-def inspected(round: Round, row: int, glyphs: Glyphs) -> Inspected:
+def full_report(round: Round, row: int, glyphs: Glyphs) -> TokenReport:
     """All about row ``row``: drafted token ``row`` + 1, or from K on the round's last token."""
     said: list[Part] = [(line, "text") for line in explain(round, row, glyphs).split("\n")]
     if row < round.k:
         return _drafted(round, row, said, glyphs)
     last = round.correction
-    return Inspected(None, "ignored", tuple(said)) if last is None else _last(round, last, said, glyphs)
+    return TokenReport(None, "ignored", tuple(said)) if last is None else _last(round, last, said, glyphs)
 
 
-def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspected:
+def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> TokenReport:
     drafted = round.drafted[row]
     would = counterfactual(round, row, glyphs)
     if would:
         said = [said[0], (would, "would")]
     last = round.correction if drafted.verdict == "rejected" else None
-    lists = _raw_lists(round, drafted, last) if greedy(round) else _lists(round, drafted, last)
-    return Inspected(
+    lists = _raw_lists(round, drafted, last) if is_greedy(round) else _lists(round, drafted, last)
+    return TokenReport(
         token=drafted,
         kind=drafted.verdict,
         sentences=(*said, *_left_out(drafted)),
         lists=lists if _looked(drafted) else (),
-        raw_lists=_raw_lists(round, drafted, last) if drafted.raw and not greedy(round) else (),
+        raw_lists=_raw_lists(round, drafted, last) if drafted.raw and not is_greedy(round) else (),
         groups=_groups(round, drafted, glyphs),
-        tests=() if greedy(round) else _tests(round, drafted, glyphs),
+        tests=() if is_greedy(round) else _tests(round, drafted, glyphs),
         test=_test(round, drafted),
         draws=_draws(round, drafted),
         details=(*_details(drafted, row, glyphs), *_from_p(round, drafted)),
@@ -103,27 +103,27 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> Inspec
     )
 
 
-def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> Inspected:
+def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> TokenReport:
     rejected = round.first_rejected if last.origin == "resampled" else None
-    raw = last.raw if greedy(round) else None
+    raw = last.raw if is_greedy(round) else None
     p = raw.p if raw else last.p
-    marked = [Marked(last.id, last.origin, p, None if raw else last.rank_p)]
+    marked = [MarkedToken(last.id, last.origin, p, None if raw else last.rank_p)]
     if rejected is not None:
         was = rejected.raw.p if raw and rejected.raw else rejected.p
-        marked.append(Marked(rejected.id, rejected.verdict, was, None if raw else rejected.rank_p))
+        marked.append(MarkedToken(rejected.id, rejected.verdict, was, None if raw else rejected.rank_p))
     lists = [_list("p", raw.p_top if raw else last.p_top, tuple(marked), raw=raw is not None)]
-    groups = [_p_facts(last, greedy(round), glyphs)]
+    groups = [_p_facts(last, is_greedy(round), glyphs)]
     if rejected is not None and _has_residual(round):
         lists.append(_residual(rejected, last))
         share = last.p if last.residual is None else last.residual
         groups.append((Fact("residual", prob(share)), *_both_facts(rejected, round.settings.rule)[:2]))
-    return Inspected(
+    return TokenReport(
         token=last,
         kind=last.origin,
         sentences=(*said, *_left_out(last)),
         lists=tuple(lists) if _looked(last) else (),
         groups=tuple(groups),
-        tests=() if greedy(round) else (Fact("u of its draw", prob(round.last_u), short="last u"),),
+        tests=() if is_greedy(round) else (Fact("u of its draw", prob(round.last_u), short_name="last u"),),
         replaces=rejected is not None,
     )
 
@@ -141,11 +141,11 @@ def _left_out(token: Drafted | Emitted) -> list[Part]:
 
 
 def _has_residual(round: Round) -> bool:
-    return rule_of(round.settings.rule).has_residual and not greedy(round)
+    return rule_of(round.settings.rule).has_residual and not is_greedy(round)
 
 
 def _test(round: Round, drafted: Drafted) -> AcceptTest | None:
-    if greedy(round) or rule_of(round.settings.rule).test != "ratio" or drafted.test is None:
+    if is_greedy(round) or rule_of(round.settings.rule).test != "ratio" or drafted.test is None:
         return None
     u, chance = drafted.test
     return AcceptTest(chance, u, drafted.verdict, drafted.verdict in ("accepted", "rejected"))
@@ -154,12 +154,12 @@ def _test(round: Round, drafted: Drafted) -> AcceptTest | None:
 def _draws(round: Round, drafted: Drafted) -> tuple[Draw, ...]:
     """(who, bytes if known, id) of the two draws that have to be equal under the equality rule."""
     sample = drafted.target_sample
-    if greedy(round) or sample is None:
+    if is_greedy(round) or sample is None:
         return ()
     return ("draft", drafted.bytes, drafted.id), ("target", sample_bytes(round, drafted), sample)
 
 
-def _list(name: str, top: Top, marked: tuple[Marked, ...], *, raw: bool = False) -> TopList:
+def _list(name: str, top: Top, marked: tuple[MarkedToken, ...], *, raw: bool = False) -> TopList:
     whose = {"p": P, "q": Q}[name]
     one = len(top) == 1 and top[0].prob >= 1
     return TopList(f"raw {whose}" if raw else whose, top, marked, "one token" if one else "")
@@ -167,10 +167,10 @@ def _list(name: str, top: Top, marked: tuple[Marked, ...], *, raw: bool = False)
 
 def _lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[TopList, ...]:
     kind = drafted.verdict
-    new = () if last is None else (Marked(last.id, last.origin, last.p, last.rank_p),)
-    p = _list("p", drafted.p_top, (Marked(drafted.id, kind, drafted.p, drafted.rank_p), *new))
-    listed = () if last is None else (Marked(last.id, last.origin, None),)
-    q = _list("q", drafted.q_top, (Marked(drafted.id, kind, drafted.q, drafted.rank_q), *listed))
+    new = () if last is None else (MarkedToken(last.id, last.origin, last.p, last.rank_p),)
+    p = _list("p", drafted.p_top, (MarkedToken(drafted.id, kind, drafted.p, drafted.rank_p), *new))
+    listed = () if last is None else (MarkedToken(last.id, last.origin, None),)
+    q = _list("q", drafted.q_top, (MarkedToken(drafted.id, kind, drafted.q, drafted.rank_q), *listed))
     return (p, q, _residual(drafted, last)) if _has_residual(round) else (p, q)
 
 
@@ -183,12 +183,12 @@ def _raw_lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[To
     p, q = (raw.p, raw.q) if raw else (drafted.p, drafted.q)
     uncut = settings.top_k is None and settings.top_p is None
     same_p, same_q = uncut and settings.temperature == 1, uncut and settings.draft_temperature == 1
-    marked = [Marked(drafted.id, kind, p, drafted.rank_p if same_p else None)]
+    marked = [MarkedToken(drafted.id, kind, p, drafted.rank_p if same_p else None)]
     if last is not None:
         came = last.raw.p if raw and last.raw else last.p
-        marked.append(Marked(last.id, last.origin, came, last.rank_p if same_p else None))
-    listed = () if last is None else (Marked(last.id, last.origin, None),)
-    drawn = Marked(drafted.id, kind, q, drafted.rank_q if same_q else None)
+        marked.append(MarkedToken(last.id, last.origin, came, last.rank_p if same_p else None))
+    listed = () if last is None else (MarkedToken(last.id, last.origin, None),)
+    drawn = MarkedToken(drafted.id, kind, q, drafted.rank_q if same_q else None)
     return (
         _list("p", raw.p_top if raw else drafted.p_top, tuple(marked), raw=raw is not None),
         _list("q", raw.q_top if raw else drafted.q_top, (drawn, *listed), raw=raw is not None),
@@ -198,10 +198,10 @@ def _raw_lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[To
 def _residual(drafted: Drafted, last: Emitted | None) -> TopList:
     is_p = bool(drafted.detail.get("residual_is_p"))
     rank = drafted.rank_p if is_p else None
-    marked = [Marked(drafted.id, drafted.verdict, _in_residual(drafted, drafted.id), rank)]
+    marked = [MarkedToken(drafted.id, drafted.verdict, _in_residual(drafted, drafted.id), rank)]
     if last is not None:
         share = last.p if last.residual is None else last.residual
-        marked.append(Marked(last.id, last.origin, share, last.rank_p if is_p else None))
+        marked.append(MarkedToken(last.id, last.origin, share, last.rank_p if is_p else None))
     return TopList(RESIDUAL, drafted.residual_top, tuple(marked), "is p" if is_p else "")
 
 
@@ -221,21 +221,21 @@ def _in_residual(drafted: Drafted, token_id: int | None) -> float | None:
 
 
 def _groups(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[tuple[Fact, ...], ...]:
-    raw, is_greedy = drafted.raw, greedy(round)
+    raw, one_hot = drafted.raw, is_greedy(round)
     q = (
         Fact("q", prob(drafted.q), _raw(raw, "q")),
-        Fact("rank q", _rank(drafted.rank_q, is_greedy), _raw_rank(raw, "q", drafted.id, is_greedy), "rank"),
+        Fact("rank q", _rank(drafted.rank_q, one_hot), _raw_rank(raw, "q", drafted.id, one_hot), "rank"),
         Fact("entropy q", _nats(drafted.entropy_q), _raw(raw, "entropy_q"), "entropy"),
     )
-    return _p_facts(drafted, is_greedy, glyphs), q, _both_facts(drafted, round.settings.rule)
+    return _p_facts(drafted, one_hot, glyphs), q, _both_facts(drafted, round.settings.rule)
 
 
-def _p_facts(token: Drafted | Emitted, is_greedy: bool, glyphs: Glyphs) -> tuple[Fact, ...]:
+def _p_facts(token: Drafted | Emitted, one_hot: bool, glyphs: Glyphs) -> tuple[Fact, ...]:
     raw = token.raw
-    rank = _rank(token.rank_p, is_greedy) if token.p or is_greedy else glyphs.none
+    rank = _rank(token.rank_p, one_hot) if token.p or one_hot else glyphs.none
     return (
         Fact("p", prob(token.p), _raw(raw, "p")),
-        Fact("rank p", rank, _raw_rank(raw, "p", token.id, is_greedy), "rank"),
+        Fact("rank p", rank, _raw_rank(raw, "p", token.id, one_hot), "rank"),
         Fact("entropy p", _nats(token.entropy_p), _raw(raw, "entropy_p"), "entropy"),
     )
 
@@ -261,13 +261,13 @@ def _nats(value: float | None) -> str:
     return fixed(value, 3 if value is None or value < 9.9995 else 2)
 
 
-def _rank(rank: int | None, is_greedy: bool) -> str:
+def _rank(rank: int | None, one_hot: bool) -> str:
     """Of a distribution with one token the ranks say nothing."""
-    return "" if is_greedy else fixed(rank, 0)
+    return "" if one_hot else fixed(rank, 0)
 
 
-def _raw_rank(raw: Raw | None, name: str, token_id: int | None, is_greedy: bool) -> str:
-    if raw is None or not is_greedy:
+def _raw_rank(raw: Raw | None, name: str, token_id: int | None, one_hot: bool) -> str:
+    if raw is None or not one_hot:
         return ""
     top = raw.p_top if name == "p" else raw.q_top
     listed = next((rank for rank, c in enumerate(top, start=1) if c.id == token_id), None)
@@ -277,16 +277,16 @@ def _raw_rank(raw: Raw | None, name: str, token_id: int | None, is_greedy: bool)
 def _tests(round: Round, drafted: Drafted, glyphs: Glyphs) -> tuple[Fact, ...]:
     u = drafted.u
     if rule_of(round.settings.rule).test == "sample":
-        return Fact("target's u", prob(u), short="u"), Fact("draft u", prob(drafted.draft_u))
+        return Fact("target's u", prob(u), short_name="u"), Fact("draft u", prob(drafted.draft_u))
     facts = [Fact("p/q", _ratio(drafted, glyphs))]
     if drafted.test is None:
         return (*facts, Fact("u", prob(u)), Fact("draft u", prob(drafted.draft_u)))
     u, chance = drafted.test
-    u_text, limit = told_apart(u, chance, least=3, most=5)
+    u_text, limit = distinguishing_digits(u, chance, least=3, most=5)
     return (
         *facts,
-        Fact("accept prob", limit, short="accept"),
-        Fact(f"u {glyphs.minus} accept", signed(u - chance, minus=glyphs.minus), short="margin"),
+        Fact("accept prob", limit, short_name="accept"),
+        Fact(f"u {glyphs.minus} accept", signed(u - chance, minus=glyphs.minus), short_name="margin"),
         Fact("u", u_text),
         Fact("draft u", prob(drafted.draft_u)),
     )
@@ -334,16 +334,16 @@ _OF_TARGET = frozenset({"p", "rank p", "entropy p", "overlap", "TV", "match", "p
 """What is known of a token once it is drafted, and what once the target has scored it."""
 
 
-def inspected_so_far(round: Round, row: int, glyphs: Glyphs, known: Stage) -> Inspected:
+def token_report(round: Round, row: int, glyphs: Glyphs, known: RowStage) -> TokenReport:
     """All that is ``known`` about row ``row``; what is not is blank, in its place.
 
     A token that waits for its verdict is looked at without its u and verdict, so that not even the digits of another
     number depend on them.
     """
     if known == "decided" or row >= round.k:
-        return inspected(round, row, glyphs)
+        return full_report(round, row, glyphs)
     waiting = replace(round.drafted[row], u=0.0, verdict="untested")
-    whole = inspected(replace(round, drafted=(*round.drafted[:row], waiting, *round.drafted[row + 1 :])), row, glyphs)
+    whole = full_report(replace(round, drafted=(*round.drafted[:row], waiting, *round.drafted[row + 1 :])), row, glyphs)
     scored = known == "scored"
     facts = _OF_DRAFT | _OF_TARGET if scored else _OF_DRAFT
     return replace(

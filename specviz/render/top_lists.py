@@ -22,7 +22,7 @@ _LEAST, _MOST = 15, 44
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedToken:
     """A token to be found in a list, whatever its rank there. ``prob``, ``rank``: None where not known."""
 
     id: int | None
@@ -37,7 +37,7 @@ class TopList:
 
     title: str
     top: Top
-    marked: tuple[Marked, ...] = ()
+    marked: tuple[MarkedToken, ...] = ()
     note: str = ""
 
     @property
@@ -50,13 +50,13 @@ class TopList:
         values = (*(c.prob for c in self.top), *(m.prob for m in self.marked if m.prob is not None))
         return max((width(prob(value)) for value in values), default=0)
 
-    def mark(self, token_id: int) -> Marked | None:
+    def mark(self, token_id: int) -> MarkedToken | None:
         return next((mark for mark in self.marked if mark.id == token_id), None)
 
-    def beyond(self, rows: int) -> list[Marked]:
+    def beyond(self, rows: int) -> list[MarkedToken]:
         """The marked tokens that are not among the first ``rows``."""
         first = {c.id for c in self.top[:rows]}
-        seen: dict[int | None, Marked] = {}
+        seen: dict[int | None, MarkedToken] = {}
         for mark in self.marked:
             if mark.id not in first and mark.prob is not None:
                 seen.setdefault(mark.id, mark)
@@ -180,7 +180,7 @@ def _abreast(lists: Sequence[TopList], column: ListColumn, rows: int, reserved: 
     return beside(columns, [column.cells] * len(columns), GAP)
 
 
-def places(shown: TopList, mark: Marked, none: str = NONE) -> tuple[str, ...]:
+def places(shown: TopList, mark: MarkedToken, none: str = NONE) -> tuple[str, ...]:
     """The rank of a token that is not in sight, at length and in short; ``none`` where the list is held back."""
     if not mark.prob:
         return "not in it", "absent", "none"

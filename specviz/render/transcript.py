@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple
 
 from specviz.core.events import Emitted, Origin, Prompt, Round, Token
 from specviz.core.safe_text import TextDecoder, visible
-from specviz.render.transcript_pages import PAGE, Page
+from specviz.render.transcript_pages import PAGE_TOKENS, TextPage
 from specviz.trace.round_store import Rounds
 
 
-class Told(NamedTuple):
+class RoundText(NamedTuple):
     """What a round put into the text: its pieces, K_r, the origin of its last token ("": it is cut), which of its
     tokens are special, and the beginning of a character that it leaves open."""
 
@@ -25,7 +25,7 @@ class Told(NamedTuple):
         return self.last if self.last and at == len(self.pieces) - 1 else "accepted"
 
 
-class Telling:
+class Transcript:
     """Prompt and rounds as pieces of text, in pages.
 
     Emitted text is decoded as one stream, so a character split over tokens appears with the token that completes it.
@@ -51,9 +51,9 @@ class Telling:
         self._pending = self._decoder.pending
         self._own = rounds is None
         self.rounds = Rounds() if rounds is None else rounds
-        self.told: list[Told] = []
-        self.pages = [Page(0)]
-        self.edition = 0
+        self.told: list[RoundText] = []
+        self.pages = [TextPage(0)]
+        self.revision = 0
         self._starts = array("Q")
         self._length = len(prompt.tokens)
         self._same: dict[str, str] = {}
@@ -67,7 +67,7 @@ class Telling:
         self._turn_page(round.n_accepted, pieces)
         self._starts.append(self._length)
         self._length += len(round.emitted)
-        self.told.append(Told(pieces, round.k, last, special, self._decoder.pending))
+        self.told.append(RoundText(pieces, round.k, last, special, self._decoder.pending))
         page = self.pages[-1]
         page.rounds += 1
         page.tokens += len(pieces)
@@ -84,7 +84,7 @@ class Telling:
             self.told[-1] = told._replace(pieces=(*told.pieces[:-1], told.pieces[-1] + rest))
         else:
             self.prompt_pieces[-1] += rest
-        self.edition += 1
+        self.revision += 1
 
     def page_of(self, round: int) -> int:
         """The page that a round (0: the prompt) is on."""
@@ -115,13 +115,13 @@ class Telling:
     def _turn_page(self, accepted: int, pieces: Sequence[str]) -> None:
         """Begin a page where this one is long and its last line ends anyway, or a marked word can begin a line."""
         tokens = self.pages[-1].tokens
-        if tokens < PAGE:
+        if tokens < PAGE_TOKENS:
             return
         ended = self.told[-1].pieces[-1:]
         fits = (ended and ended[0].endswith("\n")) or (not accepted and pieces and pieces[0].startswith(" "))
-        if fits or tokens >= 2 * PAGE:
-            self.pages.append(Page(len(self.told)))
+        if fits or tokens >= 2 * PAGE_TOKENS:
+            self.pages.append(TextPage(len(self.told)))
 
 
-NOTHING_TOLD = Prompt("", ())
+EMPTY_PROMPT = Prompt("", ())
 """The prompt before there is any run."""

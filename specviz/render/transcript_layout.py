@@ -8,33 +8,33 @@ from specviz.core.events import Emitted, Round
 from specviz.core.safe_text import TextDecoder, visible
 from specviz.render.explanations import ngram_source
 from specviz.render.glyphs import Glyphs
-from specviz.render.phases import WAITING, Reveal, mark_of, stage
-from specviz.render.transcript import Telling, Told
-from specviz.render.transcript_pages import LaidOut, Layout, Page
-from specviz.render.word_wrap import Flow, Line, Span
+from specviz.render.phases import WAITING, Reveal, mark_of, row_stage
+from specviz.render.transcript import RoundText, Transcript
+from specviz.render.transcript_pages import PageLayout, PageLines, TextPage
+from specviz.render.word_wrap import Flow, Span, SpanLine
 
 _LOST = "\ufffd"
 _LAYOUTS = 2
 """Widths remembered: a panel that comes and goes changes the width of the text back and forth."""
 
-Part = Literal["copied", "matched"]
+CopyRole = Literal["copied", "matched"]
 """Of a place in the text: the token that was drafted again, and what stands before it there as it does here."""
-NOTHING: Mapping[tuple[int, int], Part] = MappingProxyType({})
+NO_SOURCE: Mapping[tuple[int, int], CopyRole] = MappingProxyType({})
 
 
-class Story:
+class TranscriptView:
     """A telling laid out page by page; a round is then looked at by laying out that round alone.
 
     A mark stands for a token's leading space, or before a token that has none.
     """
 
-    def __init__(self, telling: Telling, glyphs: Glyphs, width: int) -> None:
-        self.telling = telling
+    def __init__(self, transcript: Transcript, glyphs: Glyphs, width: int) -> None:
+        self.transcript = transcript
         self._glyphs = glyphs
         self._newline = visible(b"\n", ascii=glyphs.ascii)
-        self._layouts: dict[int, Layout] = {}
-        self._edition = telling.edition
-        self._held: tuple[int, Round] | None = None
+        self._layouts: dict[int, PageLayout] = {}
+        self._revision = transcript.revision
+        self._cached_round: tuple[int, Round] | None = None
         self.shown = self._base = 0
         self.wrap(width)
 
@@ -42,45 +42,45 @@ class Story:
         """Lay the text out for ``width`` cells, or go back to how it was laid out when they were as many."""
         width = max(1, width)
         known = width in self._layouts
-        self._layout = self._layouts.pop(width) if known else Layout(width, self.telling.pages, self._lay)
+        self._layout = self._layouts.pop(width) if known else PageLayout(width, self.transcript.pages, self._lay_page)
         self._layouts[width] = self._layout
         if len(self._layouts) > _LAYOUTS:
             del self._layouts[next(iter(self._layouts))]
-        self.look(0, None)
+        self.show_round(0, None)
 
     @property
     def width(self) -> int:
         return self._layout.width
 
-    def look(self, shown: int, row: int | None, reveal: Reveal | None = None) -> int:
+    def show_round(self, shown: int, row: int | None, reveal: Reveal | None = None) -> int:
         """Make the text that of round ``shown``, 0 for the prompt; with ``reveal`` that round as far as it had come.
 
         Returns the first line that may have changed.
         """
-        told = self.telling.told
-        if self._edition != self.telling.edition:
-            self._edition = self.telling.edition
+        told = self.transcript.told
+        if self._revision != self.transcript.revision:
+            self._revision = self.transcript.revision
             self._layouts.clear()
             self.wrap(self.width)
         before = self._base
         self.shown = shown = max(0, min(shown, len(told)))
-        number = self.telling.page_of(shown)
-        moved = self._layout.settle(number - 1, number - 1)
-        place = max(0, shown - 1 - self.telling.pages[number].first)
+        number = self.transcript.page_of(shown)
+        moved = self._layout.measure_pages(number - 1, number - 1)
+        place = max(0, shown - 1 - self.transcript.pages[number].first)
         self._start = number, self._layout.page(number).places[place]
         self._base = self._layout.base(number) + self._start[1].lines
         self._tail = Flow(self.width, self._start[1])
         if shown:
-            self._tell(told[shown - 1], row, reveal)
+            self._lay_shown(told[shown - 1], row, reveal)
         return 0 if moved else min(before, self._base)
 
-    def settle(self, top: int, bottom: int) -> int:
+    def measure_pages(self, top: int, bottom: int) -> int:
         """Know how many lines the pages have that lie between two lines, and one before. Returns how many lines the
         text at ``bottom`` has moved down for that."""
         current = self._start[0]
         last = min(self._layout.at(bottom), current)
         base = self._layout.base(last)
-        if not self._layout.settle(self._layout.at(top) - 1, min(last, current - 1)):
+        if not self._layout.measure_pages(self._layout.at(top) - 1, min(last, current - 1)):
             return 0
         self._base = self._layout.base(current) + self._start[1].lines
         return self._layout.base(last) - base
@@ -90,7 +90,7 @@ class Story:
         """Lines of the text as looked at."""
         return self._base + len(self._tail.lines) + bool(self._tail.open)
 
-    def line(self, y: int) -> Line:
+    def line(self, y: int) -> SpanLine:
         if y < 0 or y >= self.count:
             return ()
         if y < self._base:
@@ -99,16 +99,16 @@ class Story:
         y -= self._base
         return self._tail.lines[y] if y < len(self._tail.lines) else self._tail.open
 
-    def source(self, row: int | None) -> Mapping[tuple[int, int], Part]:
+    def source(self, row: int | None) -> Mapping[tuple[int, int], CopyRole]:
         """The (round, row) of the tokens that drafted token ``row`` of the round looked at was copied from."""
-        if not self.shown or row is None or row >= self.telling.told[self.shown - 1].k:
-            return NOTHING
+        if not self.shown or row is None or row >= self.transcript.told[self.shown - 1].k:
+            return NO_SOURCE
         place = ngram_source(self._round.drafted[row], row)
         if place is None or place.source != "text":
-            return NOTHING
-        parts: dict[tuple[int, int], Part] = {}
+            return NO_SOURCE
+        parts: dict[tuple[int, int], CopyRole] = {}
         for position in range(place.start, place.at + 1):
-            if token := self.telling.token_at(position):
+            if token := self.transcript.token_at(position):
                 parts[token] = "copied" if position == place.at else "matched"
         return parts
 
@@ -123,53 +123,53 @@ class Story:
                 x += span.width
         return found
 
-    def _lay(self, page: Page, laid: LaidOut) -> None:
+    def _lay_page(self, page: TextPage, laid: PageLines) -> None:
         if not laid.places:
             if page.first == 0:
                 self._lay_prompt(laid.flow)
-            laid.places.append(laid.flow.place())
+            laid.places.append(laid.flow.state())
         begun = page.first + len(laid.places) - 1
-        for index, told in enumerate(self.telling.told[begun : page.first + page.rounds], start=begun + 1):
+        for index, told in enumerate(self.transcript.told[begun : page.first + page.rounds], start=begun + 1):
             for at in range(len(told.pieces)):
-                self._emitted(laid.flow, index, told, at, "")
-            laid.places.append(laid.flow.place())
+                self._lay_emitted(laid.flow, index, told, at, "")
+            laid.places.append(laid.flow.state())
 
     def _lay_prompt(self, flow: Flow) -> None:
-        tokens = self.telling.prompt.tokens or (None,)
-        for row, (token, piece) in enumerate(zip(tokens, self.telling.prompt_pieces, strict=True)):
-            special = token is not None and token.id in self.telling.special_ids
+        tokens = self.transcript.prompt.tokens or (None,)
+        for row, (token, piece) in enumerate(zip(tokens, self.transcript.prompt_pieces, strict=True)):
+            special = token is not None and token.id in self.transcript.special_ids
             flow.add(piece, Span("", 0, "prompt", 0, row, "special" if special else "text"))
 
     @property
     def _round(self) -> Round:
         """The round looked at, read once: it may not be had again."""
-        if self._held is None or self._held[0] != self.shown:
-            self._held = self.shown, self.telling.rounds[self.shown - 1]
-        return self._held[1]
+        if self._cached_round is None or self._cached_round[0] != self.shown:
+            self._cached_round = self.shown, self.transcript.rounds[self.shown - 1]
+        return self._cached_round[1]
 
-    def _tell(self, told: Told, cursor: int | None, reveal: Reveal | None) -> None:
+    def _lay_shown(self, told: RoundText, cursor: int | None, reveal: Reveal | None) -> None:
         """The round looked at: accepted tokens, ghosts, the last token."""
         round = self._round
         known = round.n_accepted if reveal is None or reveal.last else reveal.decided
         accepted = min(known, round.n_accepted, len(round.emitted))
         for at in range(accepted):
-            self._pointed(round, told, at, cursor)
-        self._ghosts(round, accepted, reveal)
+            self._lay_with_cursor(round, told, at, cursor)
+        self._lay_dropped(round, accepted, reveal)
         if not round.cut and (reveal is None or reveal.last):
-            self._pointed(round, told, round.n_accepted, cursor)
+            self._lay_with_cursor(round, told, round.n_accepted, cursor)
 
-    def _pointed(self, round: Round, told: Told, at: int, cursor: int | None) -> None:
+    def _lay_with_cursor(self, round: Round, told: RoundText, at: int, cursor: int | None) -> None:
         """A token of the round looked at; without a cell to put the cursor on, its bytes stand for it."""
         if not told.pieces[at] and cursor == (at if told.kind(at) == "accepted" else round.k):
             shown = visible(round.emitted[at].bytes, ascii=self._glyphs.ascii)
             told = told._replace(pieces=(*told.pieces[:at], shown, *told.pieces[at + 1 :]))
-        self._emitted(self._tail, self.shown, told, at, self._newline)
+        self._lay_emitted(self._tail, self.shown, told, at, self._newline)
 
-    def _ghosts(self, round: Round, accepted: int, reveal: Reveal | None) -> None:
+    def _lay_dropped(self, round: Round, accepted: int, reveal: Reveal | None) -> None:
         """Drafted tokens that are not in the text, decoded as if the text went on with them."""
         decoder = TextDecoder(ascii=self._glyphs.ascii, keep="")
         for row in range(accepted, round.k):
-            drafted, known = round.drafted[row], stage(round, reveal, row)
+            drafted, known = round.drafted[row], row_stage(round, reveal, row)
             if known == "hidden":
                 return
             if row == accepted and b"\x80" <= (drafted.bytes or b"")[:1] < b"\xc0":
@@ -181,21 +181,21 @@ class Story:
             if not text or _LOST in text:
                 text = visible(drafted.bytes, ascii=self._glyphs.ascii)
             kind = drafted.verdict if known == "decided" else WAITING
-            self._marked(self._tail, text, Span("", 0, kind, self.shown, row, "ghost"), "")
+            self._lay_marked(self._tail, text, Span("", 0, kind, self.shown, row, "ghost"), "")
 
     def _text_before(self, accepted: Sequence[Emitted]) -> bytes:
         """The end of the text up to and with ``accepted``, as far as it may hold the beginning of a character."""
-        return self.telling.pending_before(self.shown) + b"".join(token.bytes or b"" for token in accepted)
+        return self.transcript.pending_before(self.shown) + b"".join(token.bytes or b"" for token in accepted)
 
-    def _emitted(self, flow: Flow, index: int, told: Told, at: int, newline: str) -> None:
+    def _lay_emitted(self, flow: Flow, index: int, told: RoundText, at: int, newline: str) -> None:
         kind = told.kind(at)
         role = "special" if at in told.special else "text"
         if kind == "accepted":
             flow.add(told.pieces[at], Span("", 0, kind, index, at, role), newline_sign=newline)
         else:
-            self._marked(flow, told.pieces[at], Span("", 0, kind, index, told.k, role), newline)
+            self._lay_marked(flow, told.pieces[at], Span("", 0, kind, index, told.k, role), newline)
 
-    def _marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
+    def _lay_marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
         spaced = text.startswith(" ")
         mark = Span("", 0, like.kind, like.round, like.row, "ghost-mark" if like.role == "ghost" else "mark")
         flow.add_mark(mark_of(like.kind, self._glyphs), mark, breakable=spaced)

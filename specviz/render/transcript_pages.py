@@ -10,18 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from specviz.render.word_wrap import Flow, Line, Place
+from specviz.render.word_wrap import Flow, FlowState, SpanLine
 
-PAGE = 2048
+PAGE_TOKENS = 2048
 """Tokens from which a page may end; with twice as many it does."""
-LAID_OUT = 6
+CACHED_PAGES = 6
 """Pages of a width that are kept laid out."""
 _LOST = 1.05
 """How many times the cells of a text the cells of its lines are, for they break at words."""
 
 
 @dataclass(slots=True)
-class Page:
+class TextPage:
     """The rounds from ``first`` (0-based) on: so many of them, their tokens, cells and line breaks."""
 
     first: int
@@ -36,49 +36,49 @@ class Page:
 
 
 @dataclass(slots=True)
-class LaidOut:
+class PageLines:
     """The lines of a page so far; ``places[i]``: where its round i begins, the last one: where the next would."""
 
     flow: Flow
-    places: list[Place]
+    places: list[FlowState]
 
     @property
     def lines(self) -> int:
         return len(self.flow.lines) + bool(self.flow.open)
 
-    def line(self, y: int) -> Line:
+    def line(self, y: int) -> SpanLine:
         lines = self.flow.lines
         return lines[y] if y < len(lines) else self.flow.open if y == len(lines) else ()
 
 
-Lay = Callable[[Page, LaidOut], None]
+LayPage = Callable[[TextPage, PageLines], None]
 """Add to a page, begun or not, the rounds it lacks."""
 
 
 @dataclass(slots=True)
-class Layout:
+class PageLayout:
     """The pages in lines of at most ``width`` cells."""
 
     width: int
-    pages: list[Page]
-    lay: Lay
+    pages: list[TextPage]
+    lay: LayPage
     _known: dict[int, int] = field(default_factory=dict)
-    _laid: OrderedDict[int, LaidOut] = field(default_factory=OrderedDict)
+    _laid: OrderedDict[int, PageLines] = field(default_factory=OrderedDict)
     _bases: list[int] = field(default_factory=list)
 
-    def page(self, number: int) -> LaidOut:
+    def page(self, number: int) -> PageLines:
         """A page, laid out as far as it goes."""
         laid = self._laid.get(number)
         if laid is None:
-            laid = self._laid[number] = LaidOut(Flow(self.width), [])
-            if len(self._laid) > LAID_OUT:
+            laid = self._laid[number] = PageLines(Flow(self.width), [])
+            if len(self._laid) > CACHED_PAGES:
                 self._laid.popitem(last=False)
         self._laid.move_to_end(number)
         if len(laid.places) <= self.pages[number].rounds:
             self.lay(self.pages[number], laid)
         return laid
 
-    def settle(self, first: int, last: int) -> bool:
+    def measure_pages(self, first: int, last: int) -> bool:
         """Lay out pages that are whole, which says how many lines they have; whether that was another number."""
         changed = False
         for number in range(max(0, first), min(last, len(self.pages) - 2) + 1):

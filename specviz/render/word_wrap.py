@@ -31,15 +31,15 @@ class Span(NamedTuple):
     role: str = "text"
 
 
-Line = tuple[Span, ...]
+SpanLine = tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FlowState:
     """A place between two tokens: ``lines`` final ones above, the open line, and where it may break."""
 
     lines: int
-    open: Line
+    open: SpanLine
     column: int
     break_at: int
 
@@ -47,21 +47,21 @@ class Place:
 class Flow:
     """Lines of at most ``width`` cells, broken at spaces where possible and never inside a wide cell."""
 
-    def __init__(self, width: int, start: Place | None = None) -> None:
+    def __init__(self, width: int, start: FlowState | None = None) -> None:
         self.width = max(1, width)
-        self.lines: list[Line] = []
+        self.lines: list[SpanLine] = []
         self._base = start.lines if start else 0
         self._open: list[Span] = list(start.open) if start else []
         self._column = start.column if start else 0
         self._break_at = start.break_at if start else 0
 
     @property
-    def open(self) -> Line:
+    def open(self) -> SpanLine:
         return tuple(self._open)
 
-    def place(self) -> Place:
+    def state(self) -> FlowState:
         """Here: `Flow(width, here)` writes on from it, its ``lines`` holding only what follows."""
-        return Place(self._base + len(self.lines), tuple(self._open), self._column, self._break_at)
+        return FlowState(self._base + len(self.lines), tuple(self._open), self._column, self._break_at)
 
     def add(self, text: str, like: Span, *, newline_sign: str = "") -> None:
         """Append ``text``, in the manner of ``like``; newlines break, behind ``newline_sign`` where it has room."""

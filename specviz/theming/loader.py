@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import platformdirs
 
-from specviz.theming.theme_file import OWN, BadTheme, ThemeFile, read_theme
+from specviz.theming.theme_file import OWN_PREFIXES, BadTheme, ThemeFile, read_theme
 
 DEFAULT = "dark"
-MOST_TOLD = 3
+MAX_SHOWN = 3
 """Problems told in one notification."""
 
 
@@ -56,11 +56,11 @@ def _users() -> Iterable[Path]:
         return ()
 
 
-def complaint(bad: Iterable[BadTheme]) -> str:
+def describe_problems(bad: Iterable[BadTheme]) -> str:
     """What is wrong with ``bad``, a line a problem, and how many more there are; empty where nothing is."""
     problems = [f"{theme.path.name}, {problem}" for theme in bad for problem in theme.problems]
-    more = len(problems) - MOST_TOLD
-    return "\n".join([*problems[:MOST_TOLD], *([f"… and {more} more: specviz themes"] if more > 0 else [])])
+    more = len(problems) - MAX_SHOWN
+    return "\n".join([*problems[:MAX_SHOWN], *([f"… and {more} more: specviz themes"] if more > 0 else [])])
 
 
 @cache
@@ -69,4 +69,4 @@ def variable_defaults() -> Mapping[str, str]:
     read = read_theme(shipped_folder() / f"{DEFAULT}.toml")
     if isinstance(read, BadTheme):
         raise RuntimeError(f"the shipped theme is damaged: {read}")
-    return {name: value for name, value in read.variables.items() if name.startswith(OWN)}
+    return {name: value for name, value in read.variables.items() if name.startswith(OWN_PREFIXES)}

@@ -19,7 +19,7 @@ TEXTS = ("foreground", "secondary", "accent", "warning", "error", "success")
 DIM = ("tokens.untested", "tokens.ignored", "tokens.prompt")
 
 
-def hard_to_read(theme: ThemeFile) -> tuple[str, ...]:
+def contrast_warnings(theme: ThemeFile) -> tuple[str, ...]:
     """A sentence a colour whose contrast on a ground it is written on is below LEAST. Of the terminal's own colours
     nothing is known."""
     sentences = []
@@ -56,16 +56,16 @@ def _luminance(color: Color) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-class Colourless(LineFilter):
+class NoColorFilter(LineFilter):
     """Greys; and of a theme in the terminal's own colours only text and ground, which Textual's filter turns black on
     black. Glyphs and text attributes stay."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [Segment(text, style and colourless(style), control) for text, style, control in segments]
+        return [Segment(text, style and greyscale(style), control) for text, style, control in segments]
 
 
 @lru_cache(1024)
-def colourless(style: Style) -> Style:
+def greyscale(style: Style) -> Style:
     return style + Style.from_color(_grey(style.color), _grey(style.bgcolor))
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from specviz.theming.toml_lines import Problem, key_lines, line_of, parse
+from specviz.theming.toml_lines import ThemeProblem, key_lines, line_of, parse
 
 COLORS = (
     "background",
@@ -32,9 +32,9 @@ COLORS = (
 TOKENS = ("accepted", "rejected", "resampled", "bonus", "untested", "ignored", "plain", "prompt")
 PLOTS = ("tested", "band", "overlap", "measured", "formula", "formula-2")
 TABLES: Mapping[str, tuple[str, ...]] = {"colors": COLORS, "tokens": TOKENS, "plots": PLOTS}
-OWN = ("token-", "plot-")
+OWN_PREFIXES = ("token-", "plot-")
 """How the variables begin that Textual's own themes lack."""
-LARGEST = 64 * 1024
+MAX_BYTES = 64 * 1024
 """Bytes above which a file is no theme."""
 _FUNCTION = re.compile(r"(rgb|hsl)a?\((.*)\)")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -54,7 +54,7 @@ class BadTheme:
 
     path: Path
     name: str
-    problems: tuple[Problem, ...]
+    problems: tuple[ThemeProblem, ...]
 
     def __str__(self) -> str:
         return f"{self.path}: {'; '.join(map(str, self.problems))}"
@@ -66,11 +66,13 @@ def read_theme(path: Path, *, shipped: bool = False, taken: Container[str] = ())
         text = _text(path)
     except (OSError, ValueError) as error:
         wrong = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-        return BadTheme(path, path.name, (Problem(None, "", wrong),))
+        return BadTheme(path, path.name, (ThemeProblem(None, "", wrong),))
     data, problems = parse(text)
     if data is not None:
         lines, known = key_lines(text), {problem.key for problem in problems}
-        problems += [Problem(line_of(key, lines), key, wrong) for key, wrong in check(data, taken) if key not in known]
+        problems += [
+            ThemeProblem(line_of(key, lines), key, wrong) for key, wrong in check(data, taken) if key not in known
+        ]
     if data is None or problems:
         name = data.get("name") if data else None
         shown = name if is_name(name) else path.name
@@ -82,8 +84,8 @@ def _text(path: Path) -> str:
     if not path.is_file():
         raise ValueError("not a file")
     content = path.read_bytes()
-    if len(content) > LARGEST:
-        raise ValueError(f"larger than {LARGEST // 1024} KiB")
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"larger than {MAX_BYTES // 1024} KiB")
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -112,7 +114,7 @@ def check(data: Mapping[str, Any], taken: Container[str] = ()) -> Iterator[tuple
         elif table in data:
             yield from _keys(f"{table}.", colors, keys)
             for key in keys:
-                if key in colors and (wrong := wrong_color(colors[key], ansi=ansi is True)):
+                if key in colors and (wrong := color_error(colors[key], ansi=ansi is True)):
                     yield f"{table}.{key}", wrong
 
 
@@ -129,7 +131,7 @@ def _keys(
         yield f"{prefix}{key}", "missing"
 
 
-def wrong_color(value: object, *, ansi: bool = False) -> str | None:
+def color_error(value: object, *, ansi: bool = False) -> str | None:
     """What is wrong with a colour, None where nothing is. ``ansi``: the terminal's own colours may be named."""
     try:
         color = Color.parse(value) if isinstance(value, str) else None

@@ -16,7 +16,7 @@ _PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ThemeProblem:
     """What is wrong with one key. ``line`` counts from 1; None and "" where the whole file is meant."""
 
     line: int | None
@@ -57,23 +57,23 @@ def line_of(key: str, lines: Mapping[str, int]) -> int:
     return lines.get(key) or lines.get(table) or 1
 
 
-def parse(text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
+def parse(text: str) -> tuple[dict[str, Any] | None, list[ThemeProblem]]:
     """The data of a TOML text and its mistakes of form. A pair that is none is left out; None: nothing can be made of
     the rest."""
     rows = text.split("\n")
-    problems: list[Problem] = []
+    problems: list[ThemeProblem] = []
     while True:
         try:
             return tomllib.loads("\n".join(rows)), problems
         except RecursionError:
-            return None, [*problems, Problem(None, "", "nested too deeply")]
+            return None, [*problems, ThemeProblem(None, "", "nested too deeply")]
         except ValueError as error:
             said = str(error)
         place = _PLACE.search(said)
         number = int(place[1] or len(rows)) if place else None
         pair = _PAIR.match(rows[number - 1]) if number else None
         key = dict(_keys("\n".join(rows))).get(number or 0, "")
-        problems.append(Problem(number, key, f"not TOML: {_PLACE.sub('', said)}"))
+        problems.append(ThemeProblem(number, key, f"not TOML: {_PLACE.sub('', said)}"))
         if pair is None or number is None or len(problems) == MOST:
             return None, problems
         rows[number - 1] = ""

@@ -8,7 +8,7 @@ from textual.filter import DimFilter, LineFilter, Monochrome, NoColor
 from specviz.render.screen_text import literal, literal_lines
 from specviz.theming import loader
 from specviz.theming.loader import Themes
-from specviz.theming.readability import Colourless
+from specviz.theming.readability import NoColorFilter
 from specviz.theming.theme_file import BadTheme
 
 READING_TIME = 15
@@ -29,7 +29,7 @@ class Themed(App[None]):
         """Of Textual's filters those for NO_COLOR and dim text cannot: one blacks them out, the other fails. Text is
         dimmed without it."""
         kept = [each for each in self._filters if not isinstance(each, (DimFilter, Monochrome, NoColor))]
-        return [*kept, Colourless()] if self.no_color else kept
+        return [*kept, NoColorFilter()] if self.no_color else kept
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return dict(loader.variable_defaults())
@@ -55,7 +55,7 @@ class Themed(App[None]):
     def tell_bad_themes(self) -> None:
         """One notification about all bad files, once for as long as they stay as they are."""
         if self.themes.bad and self.themes.bad != self._told:
-            words = literal_lines(loader.complaint(self.themes.bad))
+            words = literal_lines(loader.describe_problems(self.themes.bad))
             self.notify(words, title="Themes left out", severity="error", timeout=READING_TIME, markup=False)
         self._told = self.themes.bad
         if self._unknown_theme is not None:

@@ -15,7 +15,7 @@ from specviz.export.html import script_json, to_html
 from specviz.export.palette import Palettes, palettes
 from specviz.export.report import Recording
 from specviz.render.glyphs import UNICODE
-from specviz.render.token_report import inspected
+from specviz.render.token_report import full_report
 from specviz.theming.loader import load_themes
 from specviz.trace.replay import read_trace
 from tests.builders import id_of, make_drafted, make_round, make_top
@@ -143,7 +143,7 @@ def test_the_page_says_what_the_inspector_says(both: Palettes) -> None:
     page = Page(to_html(recording(rounds), both))
     for round in rounds:
         for row in range(round.k + 1):
-            subject, token = inspected(round, row, UNICODE), told(page, f"r{round.index}.{row}")
+            subject, token = full_report(round, row, UNICODE), told(page, f"r{round.index}.{row}")
             facts = [*(fact for group in subject.groups for fact in group), *subject.tests]
             assert token["facts"] == [(f.name, f.value, f.raw) for f in facts if f.value or f.raw]
             assert page.spans()[f"r{round.index}.{row}"][1].split("\n") == [text for text, _ in subject.sentences]

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz.core.events import Candidate, End, Raw, Round, Settings, Timing
-from specviz.render.explanations import default_row, ending, explain, timing, title
+from specviz.render.explanations import default_row, end_text, explain, timing, title
 from specviz.render.glyphs import ASCII, SIGNS, UNICODE
-from specviz.render.numbers import counted, milliseconds, prob, ratio, short, told_apart
+from specviz.render.numbers import compact_prob, distinguishing_digits, milliseconds, pluralised, prob, ratio
 from tests.builders import data_of, id_of, known, make_drafted, make_emitted, make_round
 
 GREEDY = Settings(k=1, temperature=0.0)
@@ -57,16 +57,16 @@ def test_ratios_take_at_most_four_cells(p: float, q: float, text: str) -> None:
 
 
 def test_two_numbers_are_written_with_the_digits_that_tell_them_apart() -> None:
-    assert told_apart(0.77, 0.14) == (".77", ".14")
-    assert told_apart(0.31, 1.0) == (".31", "1")
-    assert told_apart(0.3142, 0.3138) == (".3142", ".3138")
-    assert told_apart(0.25, 0.25) == (".25", ".25")
+    assert distinguishing_digits(0.77, 0.14) == (".77", ".14")
+    assert distinguishing_digits(0.31, 1.0) == (".31", "1")
+    assert distinguishing_digits(0.3142, 0.3138) == (".3142", ".3138")
+    assert distinguishing_digits(0.25, 0.25) == (".25", ".25")
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_telling_apart_keeps_the_order(a: float, b: float) -> None:
     if a < b:
-        low, high = (float(text.strip("<>")) for text in told_apart(a, b))
+        low, high = (float(text.strip("<>")) for text in distinguishing_digits(a, b))
         assert low <= high
 
 
@@ -79,8 +79,8 @@ def test_times(value: float, text: str) -> None:
 
 
 def test_counts_and_short_numbers() -> None:
-    assert (counted(1, "token"), counted(3, "tokens"[:-1])) == ("1 token", "3 tokens")
-    assert (short(0.0), short(1.0), short(0.415)) == ("0", "1", ".41")
+    assert (pluralised(1, "token"), pluralised(3, "tokens"[:-1])) == ("1 token", "3 tokens")
+    assert (compact_prob(0.0), compact_prob(1.0), compact_prob(0.415)) == ("0", "1", ".41")
 
 
 def example() -> Round:
@@ -188,8 +188,8 @@ def test_the_timing_line() -> None:
 
 
 def test_an_ending_shows_model_text_as_visible_cells() -> None:
-    assert ending(End("stop_string", "[/x]\x1b[2J")) == "stop string: [/x]␛[2J"
-    assert ending(End("user")) == "stopped"
+    assert end_text(End("stop_string", "[/x]\x1b[2J")) == "stop string: [/x]␛[2J"
+    assert end_text(End("user")) == "stopped"
 
 
 def test_the_default_row_is_the_rejected_one() -> None:

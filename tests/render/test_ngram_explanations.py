@@ -10,8 +10,8 @@ from specviz.core.events import Drafted, Prompt, Round, Settings
 from specviz.render.explanations import NgramSource, explain, ngram_source, title
 from specviz.render.glyphs import UNICODE
 from specviz.render.phases import Reveal, explain_phase
-from specviz.render.transcript import Telling
-from specviz.render.transcript_layout import Story
+from specviz.render.transcript import Transcript
+from specviz.render.transcript_layout import TranscriptView
 from specviz.ui.main.text_panel import TextPanel
 from tests.builders import make_drafted, make_round, make_token
 from tests.ui.gallery import Gallery, in_gallery
@@ -36,10 +36,10 @@ def second_round() -> Round:
     return make_round(2, 8, drafted=[copy(" x", "accepted", 7, 1)], settings=Settings(k=1, drafter="ngram"))
 
 
-def story() -> Story:
-    made = Story(Telling(PROMPT), UNICODE, 60)
+def story() -> TranscriptView:
+    made = TranscriptView(Transcript(PROMPT), UNICODE, 60)
     for round_ in (first_round(), second_round(), make_round(3, 10, "✓")):
-        made.telling.append(round_)
+        made.transcript.append(round_)
     return made
 
 
@@ -71,7 +71,7 @@ def test_a_detail_that_names_no_place_is_none(detail: dict[str, Any]) -> None:
 
 def test_the_copied_token_and_what_stands_before_it() -> None:
     made = story()
-    made.look(1, 0)
+    made.show_round(1, 0)
     assert made.source(0) == {(0, 0): "matched", (0, 1): "matched", (0, 2): "copied"}
     assert made.source(1) == {(0, 0): "matched", (0, 1): "matched", (0, 2): "matched", (0, 3): "copied"}
     assert made.source(2) == {} == made.source(None), "its last token is no copy"
@@ -79,21 +79,21 @@ def test_the_copied_token_and_what_stands_before_it() -> None:
 
 def test_places_in_what_was_emitted() -> None:
     made = story()
-    made.look(2, 0)
+    made.show_round(2, 0)
     assert made.source(0) == {(1, 0): "matched", (1, 2): "copied"}, "row 2 of round 1 is its last token"
 
 
 def test_nothing_without_such_a_detail_or_a_round_or_a_place() -> None:
     made = story()
-    made.look(3, 0)
+    made.show_round(3, 0)
     assert made.source(0) == {}
-    made.look(0, None)
+    made.show_round(0, None)
     assert made.source(0) == {}
-    far = Story(Telling(PROMPT), UNICODE, 60)
-    far.telling.append(make_round(1, 6, drafted=[copy(" c", "accepted", 2000)]))
-    far.telling.append(make_round(2, 8, drafted=[copy(" c", "accepted", 7, source="corpus")]))
+    far = TranscriptView(Transcript(PROMPT), UNICODE, 60)
+    far.transcript.append(make_round(1, 6, drafted=[copy(" c", "accepted", 2000)]))
+    far.transcript.append(make_round(2, 8, drafted=[copy(" c", "accepted", 7, source="corpus")]))
     for round_ in (1, 2):
-        far.look(round_, 0)
+        far.show_round(round_, 0)
         assert far.source(0) == {}
 
 
@@ -111,9 +111,9 @@ def marked(panel: TextPanel) -> dict[str, str]:
 def test_it_is_marked_in_the_text_while_its_draft_is_chosen() -> None:
     async def scenario(app: Gallery, pilot: Pilot[None]) -> None:
         panel = app.query_one(TextPanel)
-        telling = Telling(PROMPT)
-        panel.start(telling)
-        telling.append(first_round())
+        transcript = Transcript(PROMPT)
+        panel.start(transcript)
+        transcript.append(first_round())
         panel.show(1, 2)
         await pilot.pause()
         plain = marked(panel)

@@ -12,12 +12,12 @@ from specviz.render.phases import (
     WAITING,
     Reveal,
     explain_phase,
-    focus,
+    focus_row,
     headline,
     mark_of,
-    partial,
+    partial_reveal,
     phases,
-    stage,
+    row_stage,
     times_so_far,
     without_correction,
 )
@@ -69,24 +69,24 @@ def test_phases_never_go_back_and_only_the_last_is_whole(verdicts: str) -> None:
     assert len(set(steps)) == len(steps)
     for before, after in pairwise(steps):
         assert before.drafted <= after.drafted and before.verified <= after.verified and before.decided <= after.decided
-    assert partial(steps[-1]) is None and all(partial(step) is step for step in steps[:-1])
+    assert partial_reveal(steps[-1]) is None and all(partial_reveal(step) is step for step in steps[:-1])
 
 
 def test_the_focus_is_the_row_a_phase_is_about() -> None:
     def rows(verdicts: str) -> list[int]:
         made = make_round(verdicts=verdicts)
-        return [focus(made, step) for step in phases(made)]
+        return [focus_row(made, step) for step in phases(made)]
 
     assert rows("✓✓✗·") == [0, 1, 2, 3, 0, 0, 1, 2, 4]
     assert rows("✓✓") == [0, 1, 0, 0, 1, 2]
     assert rows("✓––") == [0, 1, 2, 0, 0]
     assert rows("") == [0, 0]
-    assert focus(make_round(verdicts="✓✓✗·"), None) == 2
+    assert focus_row(make_round(verdicts="✓✓✗·"), None) == 2
 
 
 def test_how_much_of_each_row_is_known() -> None:
     made = make_round(verdicts="✓✗·")
-    known = [[stage(made, step, row)[:2] for row in range(4)] for step in phases(made)]
+    known = [[row_stage(made, step, row)[:2] for row in range(4)] for step in phases(made)]
     assert known == [
         ["dr", "hi", "hi", "hi"],
         ["dr", "dr", "hi", "hi"],
@@ -96,9 +96,9 @@ def test_how_much_of_each_row_is_known() -> None:
         ["de", "de", "de", "hi"],
         ["de", "de", "de", "de"],
     ]
-    assert stage(made, None, 3) == "decided"
+    assert row_stage(made, None, 3) == "decided"
     accepted = make_round(verdicts="✓✓")
-    assert [stage(accepted, reveal(2, True, 1), row) for row in range(3)] == ["decided", "scored", "hidden"]
+    assert [row_stage(accepted, reveal(2, True, 1), row) for row in range(3)] == ["decided", "scored", "hidden"]
 
 
 def test_headlines() -> None:

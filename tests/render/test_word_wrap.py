@@ -7,8 +7,8 @@ from specviz.core.events import Prompt
 from specviz.core.safe_text import width as cells
 from specviz.render.glyphs import UNICODE
 from specviz.render.phases import WAITING, Reveal, phases
-from specviz.render.transcript import Telling
-from specviz.render.transcript_layout import Story
+from specviz.render.transcript import Transcript
+from specviz.render.transcript_layout import TranscriptView
 from specviz.render.word_wrap import Flow, Span, nearest
 from tests.builders import make_drafted, make_emitted, make_header, make_round, make_run, make_token
 
@@ -20,14 +20,14 @@ def shown(flow: Flow) -> list[str]:
     return ["".join(span.text for span in line) for line in (*flow.lines, flow.open)]
 
 
-def text_of(story: Story) -> list[str]:
+def text_of(story: TranscriptView) -> list[str]:
     return ["".join(span.text for span in story.line(y)) for y in range(story.count)]
 
 
-def story(*rounds: object, prompt: str = "Once", width: int = 60, special: tuple[int, ...] = ()) -> Story:
-    made = Story(Telling(make_header(prompt).prompt, frozenset(special)), UNICODE, width)
+def story(*rounds: object, prompt: str = "Once", width: int = 60, special: tuple[int, ...] = ()) -> TranscriptView:
+    made = TranscriptView(Transcript(make_header(prompt).prompt, frozenset(special)), UNICODE, width)
     for round in rounds:
-        made.telling.append(round)  # type: ignore[arg-type]
+        made.transcript.append(round)  # type: ignore[arg-type]
     return made
 
 
@@ -88,7 +88,7 @@ def test_writing_on_from_a_place_gives_the_same_lines(texts: list[str], width: i
     whole, first = Flow(width), Flow(width)
     for text in texts[:at]:
         first.add(text, LIKE)
-    second = Flow(width, first.place())
+    second = Flow(width, first.state())
     for text in texts[at:]:
         second.add(text, LIKE)
     for text in texts:
@@ -106,7 +106,7 @@ def test_the_nearest_token_ignores_the_prompt() -> None:
 
 def test_the_text_of_a_round_shows_its_ghosts_before_the_correction() -> None:
     told = story(make_round(verdicts="✓✗·", tokens=[" is", " a", "nd"], last=" Frog"), prompt="He")
-    told.look(1, None)
+    told.show_round(1, None)
     assert text_of(told) == ["He is✗a·nd↳Frog"]
     roles = [(span.text, span.kind, span.role, span.row) for span in told.line(0) if span.round and span.text.strip()]
     assert roles == [
@@ -123,7 +123,7 @@ def test_the_text_of_a_round_shows_its_ghosts_before_the_correction() -> None:
 def test_ghosts_are_gone_one_round_later_and_marks_are_the_round_boundaries() -> None:
     rounds = make_run(12, 4, 1)
     told = story(*rounds, width=400)
-    told.look(12, None)
+    told.show_round(12, None)
     marks = [span.round for y in range(told.count) for span in told.line(y) if span.role == "mark"]
     assert marks == list(range(1, 13))
     assert all(span.round == 12 for y in range(told.count) for span in told.line(y) if span.role == "ghost")
@@ -132,12 +132,12 @@ def test_ghosts_are_gone_one_round_later_and_marks_are_the_round_boundaries() ->
 def test_looking_back_is_the_text_of_that_round_and_forward_again_restores_it() -> None:
     rounds = make_run(40, 4, 2)
     told = story(*rounds, width=30)
-    told.look(40, None)
+    told.show_round(40, None)
     latest = text_of(told)
     for index in (17, 0, 40):
-        told.look(index, None)
+        told.show_round(index, None)
         alone = story(*rounds[:index], width=30)
-        alone.look(index, None)
+        alone.show_round(index, None)
         assert text_of(told) == text_of(alone)
     assert text_of(told) == latest
 
@@ -147,11 +147,11 @@ def test_a_width_come_back_to_is_laid_out_as_if_it_had_never_changed() -> None:
     told = story(*rounds[:10], width=40)
     for width, upto in ((24, 15), (40, 20), (31, 25), (40, 30), (24, 30)):
         told.wrap(width)
-        for round in rounds[len(told.telling.told) : upto]:
-            told.telling.append(round)
-        told.look(upto, None)
+        for round in rounds[len(told.transcript.told) : upto]:
+            told.transcript.append(round)
+        told.show_round(upto, None)
         fresh = story(*rounds[:upto], width=width)
-        fresh.look(upto, None)
+        fresh.show_round(upto, None)
         assert text_of(told) == text_of(fresh), (width, upto)
 
 
@@ -160,7 +160,7 @@ def test_lines_above_the_reported_change_stay_the_same() -> None:
     told = story(*rounds, width=30)
     before: list[str] = []
     for index in range(31):
-        first = told.look(index, None)
+        first = told.show_round(index, None)
         now = text_of(told)
         assert now[:first] == before[:first]
         before = now
@@ -170,9 +170,9 @@ def test_rewrapping_keeps_the_text() -> None:
     rounds = make_run(30, 4, 5)
     told = story(*rounds, width=30)
     told.wrap(50)
-    told.look(30, None)
+    told.show_round(30, None)
     fresh = story(*rounds, width=50)
-    fresh.look(30, None)
+    fresh.show_round(30, None)
     assert text_of(told) == text_of(fresh)
 
 
@@ -180,9 +180,9 @@ def test_a_newline_breaks_in_the_text_and_is_a_sign_in_a_ghost() -> None:
     told = story(
         make_round(verdicts="✓✗", tokens=["a\n", "\n"], last="\n"), make_round(2, verdicts="", last="b"), prompt=""
     )
-    told.look(1, None)
+    told.show_round(1, None)
     assert text_of(told) == ["a⏎", "✗⏎↳⏎"]
-    told.look(2, None)
+    told.show_round(2, None)
     assert text_of(told) == ["a", "↳", "=b"]
 
 
@@ -193,33 +193,33 @@ def test_a_character_split_over_tokens_appears_once_complete() -> None:
         make_round(2, verdicts="", last=" end"),
         prompt="a",
     )
-    told.look(1, None)
+    told.show_round(1, None)
     assert text_of(told) == ["a ✗x↳漢"]
-    told.look(2, None)
+    told.show_round(2, None)
     assert text_of(told) == ["a ↳漢=end"]
 
 
 def test_a_cut_tail_gives_one_replacement_sign_at_the_very_end_only() -> None:
     told = story(make_round(1, verdicts="", last="😀".encode()[:2]), prompt="a")
-    told.look(1, None)
+    told.show_round(1, None)
     assert text_of(told) == ["a="]
-    told.telling.finish()
-    told.look(1, None)
+    told.transcript.finish()
+    told.show_round(1, None)
     assert text_of(told) == ["a=\ufffd"]
 
 
 def test_a_token_without_cells_shows_its_bytes_under_the_cursor() -> None:
     told = story(make_round(1, verdicts="✓", tokens=["漢".encode()[:1]], last="漢".encode()[1:]), prompt="a")
-    told.look(1, 0)
+    told.show_round(1, 0)
     assert text_of(told) == ["a⟨E6⟩+漢"]
 
 
 def test_special_tokens_are_told_from_text() -> None:
     token = make_token("<|end|>", 7)
     emitted = [make_emitted("<|end|>", "plain", token_id=7)]
-    made = Story(Telling(Prompt("", (make_token("", 1), token)), frozenset({1, 7})), UNICODE, 60)
-    made.telling.append(make_round(1, drafted=[], emitted=emitted))
-    made.look(1, None)
+    made = TranscriptView(Transcript(Prompt("", (make_token("", 1), token)), frozenset({1, 7})), UNICODE, 60)
+    made.transcript.append(make_round(1, drafted=[], emitted=emitted))
+    made.show_round(1, None)
     assert text_of(made) == ["[1]<|end|>=<|end|>"]
     assert [span.role for span in made.line(0)] == ["special", "special", "mark", "special"]
 
@@ -227,7 +227,7 @@ def test_special_tokens_are_told_from_text() -> None:
 def test_ghosts_that_are_half_a_character_show_their_bytes() -> None:
     drafted = [make_drafted("漢".encode()[:2], "rejected")]
     told = story(make_round(1, drafted=drafted, last=" b"), prompt="a")
-    told.look(1, None)
+    told.show_round(1, None)
     assert text_of(told) == ["a✗⟨E6⟩⟨BC⟩↳b"]
 
 
@@ -236,7 +236,7 @@ def test_phases_tell_the_text_token_by_token() -> None:
     told = story(made, prompt="He")
     seen = []
     for step in phases(made):
-        told.look(1, None, step)
+        told.show_round(1, None, step)
         seen.append("".join(text_of(told)))
     assert seen == [
         "He?is",
@@ -255,7 +255,7 @@ def test_phases_of_bonus_plain_and_cut_rounds() -> None:
         told = story(made, prompt="He")
         lines = []
         for step in phases(made):
-            told.look(1, None, step)
+            told.show_round(1, None, step)
             lines.append("".join(text_of(told)))
         return lines
 
@@ -267,7 +267,7 @@ def test_phases_of_bonus_plain_and_cut_rounds() -> None:
 def test_ghosts_that_wait_have_a_kind_of_their_own_and_can_be_found() -> None:
     made = make_round(verdicts="✓✗·", tokens=[" is", " a", "nd"], last=" Frog")
     told = story(made, prompt="He")
-    told.look(1, None, Reveal(2, False, 0, False))
+    told.show_round(1, None, Reveal(2, False, 0, False))
     spans = [(span.text, span.kind, span.role, span.row) for span in told.line(0) if span.round]
     assert spans == [
         ("?", WAITING, "ghost-mark", 0),
@@ -284,9 +284,9 @@ def test_the_last_phase_is_the_whole_round_for_every_round() -> None:
     rounds = make_run(40, 4, 2)
     told = story(*rounds, width=30)
     for index, made in enumerate(rounds, start=1):
-        told.look(index, None, phases(made)[-1])
+        told.show_round(index, None, phases(made)[-1])
         last = [told.line(y) for y in range(told.count)]
-        told.look(index, None)
+        told.show_round(index, None)
         assert last == [told.line(y) for y in range(told.count)]
 
 
@@ -297,7 +297,7 @@ def test_a_ghost_completes_the_character_the_text_ends_in_through_all_phases() -
     told = story(before, made, prompt="a")
     seen = []
     for step in phases(made):
-        told.look(2, None, step)
+        told.show_round(2, None, step)
         seen.append("".join(text_of(told)))
     assert seen[:2] == ["a=?⟨BC⟩", "a=?⟨BC⟩?漢"]
     assert seen[3] == "a=?漢"
@@ -308,17 +308,17 @@ def test_the_ghosts_of_a_split_character_read_the_same_before_and_behind_a_verdi
     han = "漢".encode()
     made = make_round(1, verdicts="✓✗··", tokens=[b" " + han[:1], " b", han[:2], " c"], last=" end")
     told = story(made, prompt="a")
-    told.look(1, None, Reveal(4, True, 0, False))
+    told.show_round(1, None, Reveal(4, True, 0, False))
     assert text_of(told) == ["a??b?⟨E6⟩⟨BC⟩?c"]
-    told.look(1, None, Reveal(4, True, 1, False))
+    told.show_round(1, None, Reveal(4, True, 1, False))
     assert text_of(told) == ["a ?b?⟨E6⟩⟨BC⟩?c"]
 
 
 def test_positions_follow_from_the_tokens_whatever_a_recording_says_of_them() -> None:
     header = make_header("Once upon a")
-    telling = Telling(header.prompt)
+    transcript = Transcript(header.prompt)
     for index, marks in enumerate(("✓✓✗·", "✗···", "✓✓✓✓"), start=1):
-        telling.append(make_round(index, 7, marks))
-    found = [telling.token_at(position) for position in range(13)]
+        transcript.append(make_round(index, 7, marks))
+    found = [transcript.token_at(position) for position in range(13)]
     rounds = [(1, 0), (1, 1), (1, 4), (2, 4), (3, 0), (3, 1), (3, 2), (3, 3), (3, 4)]
     assert found == [(0, 0), (0, 1), (0, 2), *rounds, None]

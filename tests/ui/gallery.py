@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from specviz.core.events import End, Event, Header, Round
-from specviz.render.transcript import Telling
+from specviz.render.transcript import Transcript
 from specviz.stats.run_stats import RunStats
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.ui.charts.positions import PositionsPanel
@@ -86,7 +86,7 @@ class Gallery(App[None]):
         for event in events:
             self.stats.add(event)
         text = self.query_one(TextPanel)
-        telling = Telling(header.prompt, header.special_ids, ascii=self._ascii)
+        telling = Transcript(header.prompt, header.special_ids, ascii=self._ascii)
         text.start(telling)
         for round in rounds:
             telling.append(round)

@@ -11,8 +11,8 @@ from specviz.core.events import Calibration, Round
 from specviz.render.glyphs import UNICODE, Glyphs
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.trace import jsonl
-from specviz.ui.metrics.blocks import Layout, Line
-from specviz.ui.metrics.page import Page
+from specviz.ui.metrics.blocks import Line, PageBody
+from specviz.ui.metrics.page import MetricsPage
 from specviz.ui.metrics.scope import Scope, scope_of
 from specviz.ui.metrics.screen import MetricsScreen
 from specviz.ui.metrics.tokens_tab import TokensTab, TokenTable
@@ -49,7 +49,9 @@ def texts(lines: Sequence[Line]) -> list[str]:
     return ["".join(text for text, _ in line).rstrip() for line in lines]
 
 
-def page(make: Callable[[Scope], Layout], timeline: Timeline, cells: int = 118, glyphs: Glyphs = UNICODE) -> list[str]:
+def page(
+    make: Callable[[Scope], PageBody], timeline: Timeline, cells: int = 118, glyphs: Glyphs = UNICODE
+) -> list[str]:
     """A page as text."""
     return texts(make(scope(timeline))(cells, glyphs))
 
@@ -80,8 +82,8 @@ class Host(App[None]):
         self.push_screen(self.metrics, self.results.append)
 
     @property
-    def page(self) -> Page:
-        return self.metrics.query_one(Page)
+    def page(self) -> MetricsPage:
+        return self.metrics.query_one(MetricsPage)
 
     @property
     def table(self) -> TokenTable:

@@ -13,8 +13,8 @@ from specviz.render.glyphs import ASCII, UNICODE
 from specviz.render.phases import Reveal, phases
 from specviz.stats.run_stats import RunStats
 from specviz.ui.present.captions import Caption, at_the_end, caption, caption_fields, figure_fields, pair, title_fields
-from specviz.ui.present.chip_grid import FORMS, Grid, grid
-from specviz.ui.present.chips import Moment, chips, legend
+from specviz.ui.present.chip_grid import CHIP_FORMS, ChipGrid, grid
+from specviz.ui.present.chips import AnimationFrame, chip_legend, chips
 from specviz.ui.run.status_line import spaced
 from tests.builders import make_calibration, make_drafted, make_round
 from tests.core.test_safe_text import NASTY, assert_safe
@@ -30,19 +30,19 @@ REJECTED = make_round(
     last=" gh",
 )
 BONUS = make_round(1, 8, "✓✓✓", [" ab", " cd", " ef"], " gh")
-MEDIUM = Grid(FORMS[2], 4, 1, 12)
-BIG = Grid(FORMS[1], 4, 1, 16)
-SMALL = Grid(FORMS[4], 4, 1, 10)
+MEDIUM = ChipGrid(CHIP_FORMS[2], 4, 1, 12)
+BIG = ChipGrid(CHIP_FORMS[1], 4, 1, 16)
+SMALL = ChipGrid(CHIP_FORMS[4], 4, 1, 10)
 
 
-def texts(moment: Moment, at: Grid = MEDIUM, *, ascii: bool = False) -> list[str]:
+def texts(moment: AnimationFrame, at: ChipGrid = MEDIUM, *, ascii: bool = False) -> list[str]:
     drawn = ["".join(text for text, _ in line) for line in chips(moment, at, ASCII if ascii else UNICODE)]
     assert all(width(line) in (0, at.width) for line in drawn)
     assert len(drawn) == at.height
     return drawn
 
 
-def slots(line: str, at: Grid = MEDIUM) -> list[str]:
+def slots(line: str, at: ChipGrid = MEDIUM) -> list[str]:
     """What each place holds on a line."""
     step = at.cells + at.form.gap
     return [line[i * step : i * step + at.cells].strip() for i in range(at.columns)]
@@ -50,7 +50,7 @@ def slots(line: str, at: Grid = MEDIUM) -> list[str]:
 
 def test_a_whole_round_by_hand() -> None:
     """Chance 1 of .5/.4 and .25 of .1/.4 over 12 cells; u .31 in cell 3, u .75 in cell 9."""
-    assert texts(Moment(REJECTED, None)) == [
+    assert texts(AnimationFrame(REJECTED, None)) == [
         "┏━━━━━━━━━━┓  ┏╍╍╍╍╍╍╍╍╍╍┓  ┌┄┄┄┄┄┄┄┄┄┄┐              ",
         "┃   ␣ab    ┃  ╏   ␣cd    ╏  ┊   ␣ef    ┊              ",
         "┗━━━━━━━━━━┛  ┗╍╍╍╍╍╍╍╍╍╍┛  └┄┄┄┄┄┄┄┄┄┄┘              ",
@@ -63,7 +63,7 @@ def test_a_whole_round_by_hand() -> None:
 
 
 def test_the_same_in_ascii() -> None:
-    drawn = texts(Moment(REJECTED, None), ascii=True)
+    drawn = texts(AnimationFrame(REJECTED, None), ascii=True)
     assert all(line.isascii() for line in drawn)
     assert slots(drawn[0]) == ["+==========+", "x----------x", ".          .", ""]
     assert slots(drawn[3]) == ["###|########", "###......|..", "", ""]
@@ -72,7 +72,7 @@ def test_the_same_in_ascii() -> None:
 
 
 def test_a_bonus_takes_the_next_place_of_the_row_with_its_sign() -> None:
-    drawn = texts(Moment(BONUS, None))
+    drawn = texts(AnimationFrame(BONUS, None))
     assert slots(drawn[0])[3] == "╔══════════╗"
     assert "␣gh" in slots(drawn[1])[3]
     assert slots(drawn[4]) == ["✓", "✓", "✓", "+"]
@@ -80,57 +80,59 @@ def test_a_bonus_takes_the_next_place_of_the_row_with_its_sign() -> None:
 
 
 def test_a_plain_round_and_a_cut_one() -> None:
-    assert slots(texts(Moment(make_round(1, 8, "", [], " gh"), None))[4]) == ["=", "", "", ""]
-    cut = texts(Moment(make_round(1, 8, "✓–", [" ab", " cd"]), None))
+    assert slots(texts(AnimationFrame(make_round(1, 8, "", [], " gh"), None))[4]) == ["=", "", "", ""]
+    cut = texts(AnimationFrame(make_round(1, 8, "✓–", [" ab", " cd"]), None))
     assert slots(cut[4]) == ["✓", "–", "", ""]
     assert not "".join(cut[5:]).strip()
 
 
-@pytest.mark.parametrize("at", [BIG, MEDIUM, Grid(FORMS[3], 4, 1, 12), SMALL, Grid(FORMS[5], 4, 1, 10)])
+@pytest.mark.parametrize(
+    "at", [BIG, MEDIUM, ChipGrid(CHIP_FORMS[3], 4, 1, 12), SMALL, ChipGrid(CHIP_FORMS[5], 4, 1, 10)]
+)
 @pytest.mark.parametrize("ascii", [False, True])
-def test_every_form_tells_every_verdict_in_every_phase(at: Grid, ascii: bool) -> None:
+def test_every_form_tells_every_verdict_in_every_phase(at: ChipGrid, ascii: bool) -> None:
     for round in (REJECTED, BONUS, make_round(1, 8, "", []), make_round(1, 8, "✓–", [" ab", " cd"])):
-        seen = [texts(Moment(round, reveal), at, ascii=ascii) for reveal in phases(round)]
+        seen = [texts(AnimationFrame(round, reveal), at, ascii=ascii) for reveal in phases(round)]
         assert len({tuple(drawn) for drawn in seen}) == len(seen), "each phase shows something new"
 
 
 def test_nothing_of_a_later_phase_is_shown() -> None:
-    drafting = "\n".join(texts(Moment(REJECTED, Reveal(2, False, 0, False))))
+    drafting = "\n".join(texts(AnimationFrame(REJECTED, Reveal(2, False, 0, False))))
     assert "ab" in drafting and "cd" in drafting
     assert not any(sign in drafting for sign in ("ef", "gh", "█", "✓", "✗", "·", "┃"))
-    scored = "\n".join(texts(Moment(REJECTED, Reveal(3, True, 0, False))))
+    scored = "\n".join(texts(AnimationFrame(REJECTED, Reveal(3, True, 0, False))))
     assert "█" in scored
     assert not any(sign in scored for sign in ("│█", "gh", "✓", "✗", "·", "┄"))
-    one = "\n".join(texts(Moment(REJECTED, Reveal(3, True, 1, False))))
+    one = "\n".join(texts(AnimationFrame(REJECTED, Reveal(3, True, 1, False))))
     assert "✓" in one
     assert not any(sign in one for sign in ("gh", "✗", "·", "┄"))
-    two = "\n".join(texts(Moment(REJECTED, Reveal(3, True, 2, False))))
+    two = "\n".join(texts(AnimationFrame(REJECTED, Reveal(3, True, 2, False))))
     assert "✗" in two and "·" in two and "gh" not in two
 
 
 def test_the_pass_sweeps_from_left_to_right() -> None:
     reveal = Reveal(3, True, 0, False)
-    bars = [slots(texts(Moment(REJECTED, reveal, progress))[3]) for progress in (0.0, 0.3, 0.6, 0.8, 1.0)]
+    bars = [slots(texts(AnimationFrame(REJECTED, reveal, progress))[3]) for progress in (0.0, 0.3, 0.6, 0.8, 1.0)]
     assert [sum(map(bool, bar)) for bar in bars] == [0, 1, 2, 3, 3]
     assert all(bar[i] or not any(bar[i:]) for bar in bars for i in range(4)), "from the left"
 
 
 def test_u_falls_before_the_verdict_stands() -> None:
     reveal = Reveal(3, True, 2, False)
-    falling, stands = (texts(Moment(REJECTED, reveal, progress)) for progress in (0.2, 0.7))
-    assert slots(falling[3])[1] == slots(stands[3])[1] == "███░░░░░░│░░"
-    assert slots(falling[4]) == ["✓", "", "", ""]
+    row_under_test, stands = (texts(AnimationFrame(REJECTED, reveal, progress)) for progress in (0.2, 0.7))
+    assert slots(row_under_test[3])[1] == slots(stands[3])[1] == "███░░░░░░│░░"
+    assert slots(row_under_test[4]) == ["✓", "", "", ""]
     assert slots(stands[4]) == ["✓", "✗", "·", ""]
 
 
 def test_the_last_token_comes_in_from_above_and_its_rows_are_reserved() -> None:
-    drops = [texts(Moment(REJECTED, None, progress))[5:] for progress in (0.0, 0.3, 0.6, 1.0)]
+    drops = [texts(AnimationFrame(REJECTED, None, progress))[5:] for progress in (0.0, 0.3, 0.6, 1.0)]
     assert [sum(bool(line.strip()) for line in drop) for drop in drops] == [0, 1, 2, 3]
     assert "╚" in drops[1][0], "its lower edge first"
 
 
 def test_large_signs_are_three_lines_high_and_u_stands_over_its_bar() -> None:
-    drawn = texts(Moment(REJECTED, None), BIG)
+    drawn = texts(AnimationFrame(REJECTED, None), BIG)
     form = BIG.form
     bar = drawn[form.box + form.bar - 1]
     assert drawn[form.box + form.bar - 2].index("u") == bar.index("│")
@@ -141,28 +143,28 @@ def test_large_signs_are_three_lines_high_and_u_stands_over_its_bar() -> None:
 def test_without_a_chance_there_is_no_bar() -> None:
     """Rules that decide in another way have no accept_prob."""
     round = make_round(1, 8, drafted=[make_drafted(" ab", accept_prob=None)], last=" gh")
-    drawn = texts(Moment(round, None), Grid(FORMS[2], 2, 1, 12))
+    drawn = texts(AnimationFrame(round, None), ChipGrid(CHIP_FORMS[2], 2, 1, 12))
     assert not drawn[3].strip()
     assert "✓" in drawn[4]
 
 
 @pytest.mark.parametrize("at", [BIG, MEDIUM])
-def test_a_greedy_round_has_no_bar_and_no_u(at: Grid) -> None:
+def test_a_greedy_round_has_no_bar_and_no_u(at: ChipGrid) -> None:
     """Its accept_prob is 0 or 1 and its u decides nothing."""
     round = replace(REJECTED, settings=Settings(k=3, temperature=0.0))
     for reveal in phases(round):
         for progress in (0.2, 1.0):
-            drawn = texts(Moment(round, reveal, progress), at)
+            drawn = texts(AnimationFrame(round, reveal, progress), at)
             assert not "".join(drawn[at.form.box : at.form.box + at.form.bar]).strip()
-    assert "✓" in "".join(texts(Moment(round, None)))
+    assert "✓" in "".join(texts(AnimationFrame(round, None)))
 
 
 def test_hostile_tokens_fill_their_cells_and_no_more() -> None:
     for data in NASTY:
         round = make_round(1, 8, "✓✗·", [data] * 3, data)
-        for at in (BIG, MEDIUM, SMALL, Grid(FORMS[5], 2, 2, 9)):
+        for at in (BIG, MEDIUM, SMALL, ChipGrid(CHIP_FORMS[5], 2, 2, 9)):
             for ascii in (False, True):
-                for line in texts(Moment(round, None), at, ascii=ascii):
+                for line in texts(AnimationFrame(round, None), at, ascii=ascii):
                     assert_safe(line)
 
 
@@ -176,19 +178,23 @@ def test_every_k_finds_room(cells: int, height: int) -> None:
         assert made.width <= cells
         assert made.height <= height
         assert made.cells >= made.form.least
-        assert FORMS.index(made.form) >= FORMS.index(before.form), "more tokens, smaller chips"
+        assert CHIP_FORMS.index(made.form) >= CHIP_FORMS.index(before.form), "more tokens, smaller chips"
         before = made
 
 
 def test_the_usual_run_has_large_chips_at_the_usual_sizes() -> None:
-    assert [FORMS.index(grid(5, cells, height).form) for cells, height in ((72, 12), (108, 20), (152, 26))] == [2, 0, 0]
+    assert [CHIP_FORMS.index(grid(5, cells, height).form) for cells, height in ((72, 12), (108, 20), (152, 26))] == [
+        2,
+        0,
+        0,
+    ]
 
 
 def test_the_legend_names_each_sign() -> None:
-    for at in (BIG, MEDIUM, Grid(FORMS[3], 5, 1, 12), SMALL):
-        told = "\n".join("".join(text for text, _ in line) for line in legend(at, UNICODE))
+    for at in (BIG, MEDIUM, ChipGrid(CHIP_FORMS[3], 5, 1, 12), SMALL):
+        told = "\n".join("".join(text for text, _ in line) for line in chip_legend(at, UNICODE))
         assert all(word in told for word in ("accepte", "rejecte", "unteste", "bonus", "↳ replaced"))
-    assert len(legend(Grid(FORMS[2], 2, 1, 12), UNICODE)) == FORMS[2].height
+    assert len(chip_legend(ChipGrid(CHIP_FORMS[2], 2, 1, 12), UNICODE)) == CHIP_FORMS[2].height
 
 
 # -- words and numbers

@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from specviz.core.events import Settings
 from specviz.render.explanations import sample_bytes
 from specviz.render.glyphs import ASCII, UNICODE, Glyphs
-from specviz.render.token_report import inspected
+from specviz.render.token_report import full_report
 from specviz.stats.draft_queries import drafted_rows, overlap_histogram
 from specviz.stats.run_stats import RunStats
 from specviz.ui.charts.run_charts import AlphaPlot, TokensPlot
@@ -53,8 +53,8 @@ def test_what_the_target_drew_is_named_wherever_the_round_knows_it(text: str) ->
     made = make_round(1, drafted=drafted, emitted=ROUND.emitted, settings=EQUALITY)
     for row in (1, 2):
         assert sample_bytes(made, made.drafted[row]) == text.encode()
-        assert inspected(made, row, UNICODE).draws[1] == ("target", text.encode(), id_of(text))
-        assert "token " not in inspected(made, row, UNICODE).sentences[-1][0].replace("same token", "")
+        assert full_report(made, row, UNICODE).draws[1] == ("target", text.encode(), id_of(text))
+        assert "token " not in full_report(made, row, UNICODE).sentences[-1][0].replace("same token", "")
 
 
 def run() -> Timeline:

@@ -16,10 +16,10 @@ from specviz.render.accept_line import AcceptTest, number_bar, number_line
 from specviz.render.cells import Line, beside, padded, wrapped
 from specviz.render.glyphs import ASCII, UNICODE, Glyphs
 from specviz.render.numbers import signed
-from specviz.render.phases import Stage, without_correction
-from specviz.render.token_report import heading
-from specviz.render.top_lists import Marked, TopList, draw_lists
-from specviz.ui.inspector.layout import inspection, prompt_lines
+from specviz.render.phases import RowStage, without_correction
+from specviz.render.token_report import inspector_title
+from specviz.render.top_lists import MarkedToken, TopList, draw_lists
+from specviz.ui.inspector.layout import prompt_lines, report_lines
 from tests.builders import id_of, make_drafted, make_emitted, make_round, make_token, make_top
 from tests.core.test_safe_text import NASTY, assert_safe
 
@@ -37,9 +37,9 @@ def shown(
     size: tuple[int, int] = WIDE,
     glyphs: Glyphs = UNICODE,
     special: Sequence[int] = (),
-    known: Stage = "decided",
+    known: RowStage = "decided",
 ) -> list[str]:
-    return [text_of(line).rstrip() for line in inspection(round, row, *size, glyphs, frozenset(special), known)]
+    return [text_of(line).rstrip() for line in report_lines(round, row, *size, glyphs, frozenset(special), known)]
 
 
 def entries(line: str) -> list[str]:
@@ -116,8 +116,8 @@ def test_the_residual_of_a_token_is_worked_out_where_the_list_ends_before_it() -
     lines = shown(make_round(drafted=[drafted]), 0)
     row = next(line for line in lines if "below ten" in line or ">10" in line)
     assert ".100" in row
-    short = replace(drafted, residual_top=ten("r", 0.12)[:9])
-    assert not any(">10" in line for line in shown(make_round(drafted=[short]), 0))
+    compact_prob = replace(drafted, residual_top=ten("r", 0.12)[:9])
+    assert not any(">10" in line for line in shown(make_round(drafted=[compact_prob]), 0))
 
 
 def test_a_residual_that_is_p_says_so() -> None:
@@ -312,7 +312,7 @@ def drafted_once() -> Drafted:
     return replace(make_drafted(" a", p=0.2, q=0.4, p_top=ten("p", 0.2), q_top=ten("q", 0.3), raw=raw), rank_p=12)
 
 
-def ending(verdict: str, settings: Settings, **changes: object) -> Round:
+def end_text(verdict: str, settings: Settings, **changes: object) -> Round:
     """A round of two drafts, the second of them with this verdict and what follows from it."""
     u = 0.499 if verdict == "accepted" else 0.501
     target = id_of(" a" if verdict == "accepted" else " b")
@@ -341,22 +341,26 @@ OF_TARGET = {
 @pytest.mark.parametrize("settings", RULES)
 @pytest.mark.parametrize("size", [WIDE, NARROW, (120, 60)])
 def test_before_its_verdict_nothing_tells_u_or_verdict_or_correction(settings: Settings, size: tuple[int, int]) -> None:
-    accepted, rejected = (ending(verdict, settings) for verdict in ("accepted", "rejected"))
+    accepted, rejected = (end_text(verdict, settings) for verdict in ("accepted", "rejected"))
     for known in ("drafted", "scored"):
-        lines = inspection(accepted, 1, *size, UNICODE, known=known)
-        assert lines == inspection(rejected, 1, *size, UNICODE, known=known)
-    assert inspection(accepted, 1, *size, UNICODE) != inspection(rejected, 1, *size, UNICODE)
+        lines = report_lines(accepted, 1, *size, UNICODE, known=known)
+        assert lines == report_lines(rejected, 1, *size, UNICODE, known=known)
+    assert report_lines(accepted, 1, *size, UNICODE) != report_lines(rejected, 1, *size, UNICODE)
 
 
 @pytest.mark.parametrize("settings", RULES)
 @pytest.mark.parametrize("size", [WIDE, NARROW, (120, 60)])
 def test_before_the_target_has_scored_it_nothing_tells_p(settings: Settings, size: tuple[int, int]) -> None:
-    one = ending("accepted", settings)
-    other = ending(
+    one = end_text("accepted", settings)
+    other = end_text(
         "rejected", settings, **OF_TARGET if settings.rule != "equality" else OF_TARGET | {"accept_prob": None}
     )
-    assert inspection(one, 1, *size, UNICODE, known="drafted") == inspection(other, 1, *size, UNICODE, known="drafted")
-    assert inspection(one, 1, *size, UNICODE, known="scored") != inspection(other, 1, *size, UNICODE, known="scored")
+    assert report_lines(one, 1, *size, UNICODE, known="drafted") == report_lines(
+        other, 1, *size, UNICODE, known="drafted"
+    )
+    assert report_lines(one, 1, *size, UNICODE, known="scored") != report_lines(
+        other, 1, *size, UNICODE, known="scored"
+    )
 
 
 def test_what_is_drafted_has_its_q_and_empty_places_for_the_rest() -> None:
@@ -384,7 +388,7 @@ def test_what_is_scored_has_p_and_a_threshold_without_u() -> None:
 
 def test_places_do_not_move_from_phase_to_phase() -> None:
     for settings in RULES:
-        round_ = ending("accepted", settings)
+        round_ = end_text("accepted", settings)
         views = [shown(round_, 1, (90, 40), known=known) for known in ("drafted", "scored", "decided")]
         for word in ("q draft", "rank q", "entropies in nats"):
             places = {next(y for y, line in enumerate(view) if word in line) for view in views}
@@ -406,7 +410,9 @@ def test_rows_that_look_alike_carry_their_ids() -> None:
     """C67: several ids of the same bytes, and lone bytes that differ."""
     same = [Candidate(200 + i, b"\xa0", 0.2 - i / 100) for i in range(3)]
     top = (*same, Candidate(9, b"\xa1", 0.1))
-    lines = [text_of(line) for line in draw_lists([TopList("p", top, (Marked(201, "accepted", 0.19),))], 40, UNICODE)]
+    lines = [
+        text_of(line) for line in draw_lists([TopList("p", top, (MarkedToken(201, "accepted", 0.19),))], 40, UNICODE)
+    ]
     assert [line.split()[-3:-1] for line in lines[1:2]] == [["#200", ".200"]]
     assert "✓ ⟨A0⟩ #201" in lines[2]
     assert "⟨A0⟩ #202" in lines[3]
@@ -430,7 +436,7 @@ def test_a_list_without_room_beside_another_goes_below_it() -> None:
 
 
 def test_where_ten_rows_have_no_room_the_marked_tokens_come_before_the_rest() -> None:
-    marked = Marked(1007, "accepted", ten("p", 0.2)[7].prob, 8)
+    marked = MarkedToken(1007, "accepted", ten("p", 0.2)[7].prob, 8)
     lines = [text_of(line) for line in draw_lists([TopList("p", ten("p", 0.2), (marked,))], 40, UNICODE, rows=4)]
     names = [line.split()[0] if "rank" not in line and "✓" not in line else line.split()[:3] for line in lines]
     assert names[:7] == ["p", "␣p0", "␣p1", "␣p2", "␣p3", ["✓", "rank", "8"], "and"]
@@ -461,7 +467,7 @@ def test_threshold_and_u_stand_at_their_places_and_are_told_apart() -> None:
 
 def test_special_tokens_are_marked() -> None:
     round_ = example()
-    lines = inspection(round_, 2, *WIDE, UNICODE, {id_of(" a")})
+    lines = report_lines(round_, 2, *WIDE, UNICODE, {id_of(" a")})
     assert text_of(lines[0]).rstrip() == "✗ ␣a  rejected  special token"
     assert ("␣a", "special") in lines[0]
     tokens = (make_token("<s>", 1), make_token(" a", 7))
@@ -491,11 +497,11 @@ def test_the_prompt_is_listed_with_its_ids() -> None:
 
 
 def test_headings() -> None:
-    assert heading(example(), 2, UNICODE) == "Inspector · round 37 · draft 3 of 4"
-    assert heading(example(), 4, UNICODE) == "Inspector · round 37 · resampled at 3"
-    assert heading(make_round(verdicts="✓✓"), 2, UNICODE) == "Inspector · round 1 · bonus"
-    assert heading(make_round(verdicts=""), 0, ASCII) == "Inspector | round 1 | plain"
-    assert heading(make_round(verdicts="✓–"), 2, UNICODE) == "Inspector · round 1 · no further token"
+    assert inspector_title(example(), 2, UNICODE) == "Inspector · round 37 · draft 3 of 4"
+    assert inspector_title(example(), 4, UNICODE) == "Inspector · round 37 · resampled at 3"
+    assert inspector_title(make_round(verdicts="✓✓"), 2, UNICODE) == "Inspector · round 1 · bonus"
+    assert inspector_title(make_round(verdicts=""), 0, ASCII) == "Inspector | round 1 | plain"
+    assert inspector_title(make_round(verdicts="✓–"), 2, UNICODE) == "Inspector · round 1 · no further token"
 
 
 def test_short_and_broad_has_lists_left_and_facts_right() -> None:
@@ -525,9 +531,9 @@ SIZES = [(1, 1), (2, 3), (3, 1), (7, 5), (12, 40), (20, 5), (33, 12), (59, 9), (
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII])
 def test_every_line_has_the_width_asked_for(size: tuple[int, int], glyphs: Glyphs) -> None:
-    stages: tuple[Stage, ...] = ("drafted", "scored", "decided")
+    stages: tuple[RowStage, ...] = ("drafted", "scored", "decided")
     for (round_, row), known in product(rounds_of_all_kinds(), stages):
-        lines = inspection(round_, row, *size, glyphs, known=known)
+        lines = report_lines(round_, row, *size, glyphs, known=known)
         assert lines
         assert {width(text_of(line)) for line in lines} == {size[0]}
         if glyphs.ascii and "漢" not in str(round_):

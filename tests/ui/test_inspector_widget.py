@@ -14,10 +14,10 @@ from textual.pilot import Pilot
 import specviz.bundled
 from specviz.core.events import Prompt, Raw
 from specviz.render.glyphs import UNICODE
-from specviz.render.phases import Stage
+from specviz.render.phases import RowStage
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.trace.jsonl import read
-from specviz.ui.inspector.layout import inspection
+from specviz.ui.inspector.layout import report_lines
 from specviz.ui.inspector.panel import Inspector
 from tests.builders import known, make_drafted, make_round, make_run, make_token, make_top
 from tests.ui.gallery import inside, lines_of
@@ -104,8 +104,8 @@ def test_showing_the_same_token_again_paints_nothing(monkeypatch: pytest.MonkeyP
 def test_a_token_is_told_as_far_as_it_is_known() -> None:
     async def scenario(inspector: Inspector, pilot: Pilot[None]) -> None:
         round_ = make_round(3, verdicts="✓✗·")
-        told: dict[Stage, str] = {}
-        stages: tuple[Stage, ...] = ("hidden", "drafted", "scored", "decided")
+        told: dict[RowStage, str] = {}
+        stages: tuple[RowStage, ...] = ("hidden", "drafted", "scored", "decided")
         for stage in stages:
             inspector.show(round_, 1, known=stage)
             await pilot.pause()
@@ -254,7 +254,7 @@ def test_the_numbers_of_the_bundled_run_follow_from_its_trace() -> None:
     """p/q, accept chance, margin and TV of every tested token, worked out again."""
     for round_ in read(DEMO).rounds[:20]:
         for row, drafted in enumerate(round_.drafted):
-            lines = ["".join(text for text, _ in line) for line in inspection(round_, row, 84, 40, UNICODE)]
+            lines = ["".join(text for text, _ in line) for line in report_lines(round_, row, 84, 40, UNICODE)]
             found = {}
             for line in lines:
                 words = [word for word in line.split("  ") if word.strip()]

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from specviz.cli.commands.app import measured
 from specviz.core.rule import rule_of
-from specviz.lab.model import Choice, LabPoint, Mean, Place, origin
+from specviz.lab.model import Choice, LabPoint, Mean, TestedPosition, origin
 from specviz.render.glyphs import ASCII, UNICODE
 from specviz.render.k_axis import k_grid, scale, y_axis
 from specviz.ui.charts.curve_plot import CurvePlot
@@ -35,7 +35,10 @@ POINT = LabPoint(
     drafts={4: 37},
     formula_at_tested=2.92,
     at_k=Mean(3.03, 0.13),
-    places=(Place(1, 0, make_drafted(" is")), Place(1, 1, make_drafted("[/x]\x1b[31m", q=0.3, p=0.1, overlap=0.4))),
+    places=(
+        TestedPosition(1, 0, make_drafted(" is")),
+        TestedPosition(1, 1, make_drafted("[/x]\x1b[31m", q=0.3, p=0.1, overlap=0.4)),
+    ),
     at=1,
 )
 MIXED = replace(POINT, drafts={0: 5, 2: 2, 4: 30}, formula_at_tested=2.52, at_k=Mean(3.3, 0.2))

@@ -4,7 +4,7 @@ import pytest
 
 from specviz.core.events import Progress
 from specviz.core.units import bytes_in_words, seconds_in_words
-from specviz.render.download_rate import Transfer
+from specviz.render.download_rate import DownloadRate
 from specviz.ui.widgets.bars import LoadingPanel
 from tests.ui.conftest import Script, make_app, until
 from tests.ui.test_shell_run import on_screen
@@ -20,10 +20,10 @@ class Clock:
         return self.now
 
 
-def seen(*steps: tuple[float, int], total: int = 3 * GB) -> Transfer:
+def seen(*steps: tuple[float, int], total: int = 3 * GB) -> DownloadRate:
     """A transfer that was told of (second, bytes done) each."""
     clock = Clock()
-    transfer = Transfer(clock)
+    transfer = DownloadRate(clock)
     for second, done in steps:
         clock.now = 100.0 + second
         transfer.see(Progress("target", done, total, "bytes", FILE))
@@ -47,12 +47,12 @@ def test_what_is_not_known_is_not_said() -> None:
     assert seen((0, 0), (0.1, 5_000_000)).words() == FILE
     assert seen((0, GB), (5, GB)).words() == FILE
     assert seen((0, 0), (5, 3 * GB)).words() == FILE
-    assert Transfer().words() == ""
+    assert DownloadRate().words() == ""
 
 
 def test_another_stage_and_a_fresh_start_begin_the_rate_anew() -> None:
     clock = Clock()
-    transfer = Transfer(clock)
+    transfer = DownloadRate(clock)
     for second, progress in enumerate(
         (
             Progress("draft", 0, GB, "bytes"),
@@ -71,7 +71,7 @@ def test_another_stage_and_a_fresh_start_begin_the_rate_anew() -> None:
 
 def test_a_screen_drawn_again_is_no_news() -> None:
     clock = Clock()
-    transfer = Transfer(clock)
+    transfer = DownloadRate(clock)
     progress = Progress("draft", 0, GB, "bytes")
     transfer.see(progress)
     clock.now += 5

@@ -20,8 +20,8 @@ from specviz.core.source import RECORDED
 from specviz.lab.lossless import toy_shares
 from specviz.render import transcript, transcript_pages
 from specviz.render.glyphs import UNICODE
-from specviz.render.transcript import Telling
-from specviz.render.transcript_layout import Story
+from specviz.render.transcript import Transcript
+from specviz.render.transcript_layout import TranscriptView
 from specviz.session.recorder import Recorder
 from specviz.trace import replay
 from specviz.trace import round_store as rounds
@@ -51,15 +51,15 @@ def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcript, "PAGE", 40)
 
 
-def told(upto: int = len(RUN), width: int = 40) -> Story:
-    made = Story(Telling(make_header("Once").prompt), UNICODE, width)
+def told(upto: int = len(RUN), width: int = 40) -> TranscriptView:
+    made = TranscriptView(Transcript(make_header("Once").prompt), UNICODE, width)
     for round in RUN[:upto]:
-        made.telling.append(round)
-    made.look(upto, None)
+        made.transcript.append(round)
+    made.show_round(upto, None)
     return made
 
 
-def words(made: Story) -> str:
+def words(made: TranscriptView) -> str:
     return "".join("".join(text_of(made)).split())
 
 
@@ -68,52 +68,52 @@ def words(made: Story) -> str:
 
 def test_a_text_in_pages_is_the_text(short_pages: None, monkeypatch: pytest.MonkeyPatch) -> None:
     made = told()
-    for page in range(len(made.telling.pages)):
-        made._layout.settle(page, page)
-    made.look(400, None)
+    for page in range(len(made.transcript.pages)):
+        made._layout.measure_pages(page, page)
+    made.show_round(400, None)
     monkeypatch.setattr(transcript, "PAGE", 10**6)
     whole = told()
-    assert len(made.telling.pages) > 15 and len(whole.telling.pages) == 1
+    assert len(made.transcript.pages) > 15 and len(whole.transcript.pages) == 1
     assert words(made) == words(whole)
     ended_early = made.count - whole.count
-    assert 0 <= ended_early <= len(made.telling.pages)
+    assert 0 <= ended_early <= len(made.transcript.pages)
 
 
 def test_pages_begin_with_a_marked_word_or_behind_a_line_break(short_pages: None) -> None:
     made = told()
-    for page in made.telling.pages[1:]:
+    for page in made.transcript.pages[1:]:
         first, before = RUN[page.first], RUN[page.first - 1]
         text = b"".join(known(token.bytes) for token in before.emitted)
-        long = made.telling.pages[made.telling.pages.index(page) - 1].tokens >= 80
+        long = made.transcript.pages[made.transcript.pages.index(page) - 1].tokens >= 80
         assert long or text.endswith(b"\n") or (not first.n_accepted and known(first.emitted[0].bytes).startswith(b" "))
 
 
 def test_only_the_pages_looked_at_are_laid_out(short_pages: None) -> None:
     made = told()
-    last = len(made.telling.pages) - 1
+    last = len(made.transcript.pages) - 1
     assert sorted(made._layout._laid) == [0, last - 1, last], "the prompt's, that of the round shown, the one before"
-    made.look(3, None)
+    made.show_round(3, None)
     assert sorted(made._layout._laid)[0] == 0
     for y in range(made.count):
         made.line(y)
-    made.look(400, None)
+    made.show_round(400, None)
     for y in range(made.count):
         made.line(y)
-    assert len(made._layout._laid) == transcript_pages.LAID_OUT
+    assert len(made._layout._laid) == transcript_pages.CACHED_PAGES
 
 
 def test_a_change_of_width_lays_out_two_pages_however_long_the_text_is(short_pages: None) -> None:
     made = told()
     for width in (30, 50):
         made.wrap(width)
-        made.look(400, None)
+        made.show_round(400, None)
         assert len(made._layout._laid) <= 3
 
 
 def test_the_rounds_around_the_one_shown_are_those_of_a_text_laid_out_alone(short_pages: None) -> None:
     made = told()
     for index in (400, 200, 201, 37, 0, 399):
-        made.look(index, None)
+        made.show_round(index, None)
         alone = told(index)
         assert text_of(made)[-8:] == text_of(alone)[-8:], index
         if index:
@@ -129,13 +129,13 @@ def test_what_is_settled_stays_where_it_is(short_pages: None) -> None:
     while top > 0:
         bottom = top + height - 1
         line = text_of(made)[bottom]
-        moved = made.settle(top - height, bottom)
+        moved = made.measure_pages(top - height, bottom)
         top += moved
         assert text_of(made)[bottom + moved] == line
         seen.append(line)
         top -= height
     assert len(seen) > 12
-    assert made.settle(0, made.count) == 0, "everything above is known by now"
+    assert made.measure_pages(0, made.count) == 0, "everything above is known by now"
 
 
 async def test_a_long_text_scrolls_to_its_beginning_and_back(short_pages: None, tmp_path: Path) -> None:
@@ -152,11 +152,11 @@ async def test_a_long_text_scrolls_to_its_beginning_and_back(short_pages: None, 
                 break
             panel.scroll_relative(y=-7, animate=False, force=True, immediate=True)
             await pilot.pause()
-        first = "".join(span.text for span in panel._story.line(0))
+        first = "".join(span.text for span in panel._view.line(0))
         assert panel.scroll_offset.y == 0 and first.startswith("Once")
         panel.scroll_end(animate=False, force=True, immediate=True)
         await pilot.pause()
-        assert panel.scroll_offset.y == panel._story.count - panel._height
+        assert panel.scroll_offset.y == panel._view.count - panel._height
 
 
 # -- a recording that is still being read
@@ -293,7 +293,7 @@ async def test_a_long_recording_is_presented_without_its_rounds_being_read_again
         await until(pilot, lambda: app.presentation is None)
         app.main.seek(400)
         await pilot.pause()
-        assert [len(each.pieces) for each in app.main.text._story.telling.told] == [len(each.emitted) for each in RUN]
+        assert [len(each.pieces) for each in app.main.text._view.transcript.told] == [len(each.emitted) for each in RUN]
         read_back.clear()
         await hit(pilot, "z")
         await until(pilot, lambda: app.presentation is not None)

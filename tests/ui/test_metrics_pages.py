@@ -11,8 +11,8 @@ from specviz.core.events import Calibration, End, Settings, Timing
 from specviz.render.glyphs import ASCII, UNICODE
 from specviz.stats.formula_gap import Dependence, Share, dependence
 from specviz.ui.metrics.acceptance import acceptance
-from specviz.ui.metrics.blocks import Fact, Layout, facts, on_point
-from specviz.ui.metrics.page import STYLES
+from specviz.ui.metrics.blocks import FactRow, PageBody, align_decimals, fact_lines
+from specviz.ui.metrics.page import PAGE_STYLES
 from specviz.ui.metrics.scope import Scope
 from specviz.ui.metrics.speed import speed
 from specviz.ui.metrics.tokens_per_round import reading, tokens_per_round
@@ -335,12 +335,12 @@ def deep() -> Timeline:
 @pytest.mark.parametrize("of", [empty, plain, small, deep])
 @pytest.mark.parametrize("cells", [1, 7, 30, 60, 78, 118, 198])
 def test_any_run_fits_in_any_width_in_both_repertoires(
-    make: Callable[[Scope], Layout], of: Callable[[], Timeline], cells: int
+    make: Callable[[Scope], PageBody], of: Callable[[], Timeline], cells: int
 ) -> None:
     for glyphs in (UNICODE, ASCII):
         lines = make(scope(of()))(cells, glyphs)
         assert lines
-        assert {style for line in lines for _, style in line} <= set(STYLES)
+        assert {style for line in lines for _, style in line} <= set(PAGE_STYLES)
         assert all(text.isprintable() for text in texts(lines))
         if glyphs.ascii:
             assert all(text.isascii() for text in texts(lines))
@@ -378,14 +378,14 @@ def test_a_round_in_its_phases_does_not_count_yet() -> None:
 
 
 def test_numbers_stand_on_their_points_and_words_below_each_other() -> None:
-    assert on_point([".5", "+1.25", "–", "12"]) == ["  .5 ", "+1.25", " –   ", "12   "]
-    rows = [Fact("a", ".728", "[.6 .8]", "one two three four five six seven"), Fact("bb", "+1.5", "", "eight")]
-    assert texts(facts(rows, 48, UNICODE)) == [
+    assert align_decimals([".5", "+1.25", "–", "12"]) == ["  .5 ", "+1.25", " –   ", "12   "]
+    rows = [FactRow("a", ".728", "[.6 .8]", "one two three four five six seven"), FactRow("bb", "+1.5", "", "eight")]
+    assert texts(fact_lines(rows, 48, UNICODE)) == [
         "a     .728  [.6 .8]  one two three four five six",
         "                     seven",
         "bb  +1.5             eight",
     ]
-    assert texts(facts(rows, 30, UNICODE)) == [
+    assert texts(fact_lines(rows, 30, UNICODE)) == [
         "a     .728  [.6 .8]",
         "  one two three four five six",
         "  seven",

@@ -57,7 +57,7 @@ def test_no_key_means_something_else_here() -> None:
         await hit(pilot, *TO_TOKENS)
         await until(pilot, lambda: app.table.row_count == 11)
         await hit(pilot, *"rtcoiap")
-        assert (tab(app), app.table.place, app.table.row_count) == ("Tokens", (4, 0), 11)
+        assert (tab(app), app.table.position, app.table.row_count) == ("Tokens", (4, 0), 11)
 
     in_metrics(small(), scenario)
 
@@ -90,7 +90,7 @@ def test_orders_and_the_way_to_the_round() -> None:
         await pilot.press(*TO_TOKENS)
         await pilot.pause()
         assert app.table.row_count == 11
-        assert app.table.place == (4, 0)
+        assert app.table.position == (4, 0)
         taken = []
         for _ in range(5):
             await pilot.press("s")
@@ -98,7 +98,7 @@ def test_orders_and_the_way_to_the_round() -> None:
             taken.append(line[line.index("[") + 1 : line.index("]")])
         assert taken == ["most costly", "lowest overlap", "rejected ids", "lowest p/q", "most costly"]
         await pilot.press("down")
-        assert (app.table.row_count, app.table.place) == (3, (2, 1))
+        assert (app.table.row_count, app.table.position) == (3, (2, 1))
         assert app.said(".note")[0].strip().startswith("all 3 rejections")
         await pilot.press("enter")
         assert app.results == [(2, 1)]
@@ -139,7 +139,7 @@ def test_the_mouse_takes_a_row_and_then_its_round() -> None:
         await pilot.click("TokenTable", offset=(10, 30))
         assert (app.table.cursor_row, app.results) == (0, []), "neither the head nor what is below is a row"
         await pilot.click("TokenTable", offset=(10, 3))
-        assert (app.table.cursor_row, app.table.place, app.results) == (2, (5, 1), [])
+        assert (app.table.cursor_row, app.table.position, app.results) == (2, (5, 1), [])
         await pilot.click("TokenTable", offset=(10, 3))
         assert app.results == [(5, 1)]
 
@@ -192,7 +192,7 @@ def test_only_lines_that_changed_are_drawn_again(monkeypatch: pytest.MonkeyPatch
         timeline.add(lower)
         await until(pilot, lambda: "of 522 tested" in app.said(".note")[0])
         await pilot.pause()
-        assert app.table.cursor_row == 2 and app.table.place == (1, 1), "it stays on its token"
+        assert app.table.cursor_row == 2 and app.table.position == (1, 1), "it stays on its token"
         assert app.table.scroll_offset.y == 1, "and that on its line"
         await hit(pilot, "home")
         assert "b" in app.said("TokenTable")[1].split()
@@ -258,14 +258,14 @@ def test_the_cursor_stays_on_its_token_while_rounds_arrive(monkeypatch: pytest.M
 
     async def scenario(app: Host, pilot: Pilot[None]) -> None:
         await pilot.press(*TO_TOKENS, "down", "down", "down")
-        before = app.table.place
+        before = app.table.position
         assert before is not None and app.table.cursor_row == 3
         for round in rounds[20:]:
             timeline.add(round)
         tested = sum(round.tested for round in rounds)
         await until(pilot, lambda: app.table.row_count == tested)
         await pilot.pause()
-        assert app.table.place == before
+        assert app.table.position == before
 
     in_metrics(timeline, scenario)
 

@@ -9,8 +9,8 @@ from specviz.stats.draft_table import DraftTable, Rank
 from specviz.ui.metrics.draft_list import (
     LIMIT,
     ORDERS,
-    Listing,
     Order,
+    TokenListing,
     drafted_listing,
     id_listing,
 )
@@ -22,7 +22,7 @@ from tests.ui.metrics import small, texts
 ROWS = DraftTable.of(small().rounds)
 
 
-def listing(order: Rank, cells: int = 117) -> Listing:
+def listing(order: Rank, cells: int = 117) -> TokenListing:
     return drafted_listing(ROWS, order, cells, UNICODE)
 
 
@@ -31,7 +31,7 @@ def numbers(order: Rank, column: int) -> list[str]:
 
 
 def test_lowest_ratio_of_tested_tokens_first_and_equals_as_they_were_drafted() -> None:
-    assert listing("ratio").places[:5] == [(4, 0), (2, 1), (5, 1), (5, 2), (3, 1)]
+    assert listing("ratio").positions[:5] == [(4, 0), (2, 1), (5, 1), (5, 2), (3, 1)]
     assert numbers("ratio", 7) == [".12", *[".50"] * 3, *["1.00"] * 3, "1.50", "1.50", "4.00", "4.00"]
     words = "all 11 tested tokens without 4 that had no test"
     assert listing("ratio").words == f"{words}; lost: expected tokens a rejection cost"
@@ -39,13 +39,13 @@ def test_lowest_ratio_of_tested_tokens_first_and_equals_as_they_were_drafted() -
 
 
 def test_most_costly_rejections_first_and_nothing_else() -> None:
-    assert listing("lost").places == [(4, 0), (2, 1), (5, 2)]
+    assert listing("lost").positions == [(4, 0), (2, 1), (5, 2)]
     assert numbers("lost", -1) == ["1.75", "1.50", "1.00"]
     assert listing("lost").words.startswith("all 3 rejections")
 
 
 def test_lowest_overlap_first() -> None:
-    assert listing("overlap").places[:3] == [(4, 0), (2, 1), (3, 2)]
+    assert listing("overlap").positions[:3] == [(4, 0), (2, 1), (3, 2)]
     assert numbers("overlap", 8) == [".200", *[".600"] * 4, *[".800"] * 4, *["1.00"] * 2]
 
 
@@ -55,9 +55,9 @@ def test_the_lowest_are_those_that_the_walk_and_the_breakpoints_look_at() -> Non
         make_round(1, drafted=[make_drafted("a", "rejected", overlap=0.4, p=0.2), low]),
         make_round(2, drafted=[make_drafted("c", overlap=0.3), make_drafted("d", "ignored", overlap=0.02)]),
     ]
-    assert drafted_listing(rounds, "overlap", 117, UNICODE).places == [(2, 0), (1, 0)]
+    assert drafted_listing(rounds, "overlap", 117, UNICODE).positions == [(2, 0), (1, 0)]
     assert worst_overlap(rounds, *NOWHERE) == (2, 0)
-    assert drafted_listing(rounds, "ratio", 117, UNICODE).places == [(1, 0), (2, 0)]
+    assert drafted_listing(rounds, "ratio", 117, UNICODE).positions == [(1, 0), (2, 0)]
 
 
 def test_a_line_holds_the_whole_test() -> None:
@@ -72,7 +72,7 @@ def test_ids_rejected_most_often_lead_to_their_dearest_rejection() -> None:
         ["1", "␣a", "2", "4", "5", "2.75"],
         ["2", "␣cat", "1", "4", "7", "1.50"],
     ]
-    assert table.places == [(4, 0), (2, 1)]
+    assert table.positions == [(4, 0), (2, 1)]
     assert table.words.startswith("all 2 rejected ids")
 
 
@@ -80,7 +80,7 @@ def test_only_the_first_rows_of_an_order_are_shown_and_it_says_so() -> None:
     run = make_run(260, 4)
     rows = [row for row in drafted_rows(run) if row.verdict in ("accepted", "rejected")]
     table = drafted_listing(run, "ratio", 117, UNICODE)
-    assert len(table.lines) == len(table.places) == LIMIT == 500
+    assert len(table.lines) == len(table.positions) == LIMIT == 500
     assert table.words.startswith("the first 500 of 801 tested tokens without 239")
     ratios = sorted(row.ratio for row in rows if row.ratio is not None)
     shown = top_rows(run, "ratio", LIMIT)

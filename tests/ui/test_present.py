@@ -15,7 +15,7 @@ from specviz.session.recorder import Recorder
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.dialogs.help import HelpScreen
-from specviz.ui.present.captions import KEYS
+from specviz.ui.present.captions import PRESENT_KEYS
 from specviz.ui.present.screen import PresentScreen
 from specviz.ui.run.playback import next_pace
 from specviz.ui.shared.app_options import AUTO_PACE
@@ -193,7 +193,7 @@ async def test_every_key_of_the_table_is_bound_to_an_action_and_on_the_list_of_k
     app = presented()
     async with app.run_test(size=LARGE) as pilot:
         await ready(pilot, app)
-        rows = [key for keys in KEYS.values() for key in keys]
+        rows = [key for keys in PRESENT_KEYS.values() for key in keys]
         for key in rows:
             for name, action in zip(key.keys, key.actions, strict=True):
                 assert any(b.action == action for b in stage(app)._bindings.key_to_bindings[name]), name
@@ -202,7 +202,7 @@ async def test_every_key_of_the_table_is_bound_to_an_action_and_on_the_list_of_k
         await hit(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         shown = "\n".join(lines(app))
-        assert all(key.label in shown for key in rows) and all(group in shown for group in KEYS)
+        assert all(key.label in shown for key in rows) and all(group in shown for group in PRESENT_KEYS)
         assert "breakpoints" not in shown
         await hit(pilot, "escape")
         assert len(app.screen_stack) == 2
@@ -444,7 +444,10 @@ async def test_keys_right_behind_a_digit_wait_for_the_run(tmp_path: Path) -> Non
 
 
 NAMED = {
-    key: action for rows in KEYS.values() for row in rows for key, action in zip(row.keys, row.actions, strict=True)
+    key: action
+    for rows in PRESENT_KEYS.values()
+    for row in rows
+    for key, action in zip(row.keys, row.actions, strict=True)
 }
 
 

@@ -14,10 +14,10 @@ from specviz.render.glyphs import UNICODE
 from specviz.trace.jsonl import Trace, read
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
-from specviz.ui.inspector.layout import inspection
+from specviz.ui.inspector.layout import report_lines
 from specviz.ui.metrics.acceptance import acceptance
-from specviz.ui.metrics.blocks import Layout
-from specviz.ui.metrics.draft_list import ORDERS, Listing, Order, drafted_listing, id_listing
+from specviz.ui.metrics.blocks import PageBody
+from specviz.ui.metrics.draft_list import ORDERS, Order, TokenListing, drafted_listing, id_listing
 from specviz.ui.metrics.scope import Scope
 from specviz.ui.metrics.speed import speed
 from specviz.ui.metrics.tokens_per_round import tokens_per_round
@@ -52,7 +52,7 @@ from tests.ui.screen_parser_pages import (
 
 CELLS = 200
 Check = Callable[[Sequence[str], Recorded], list[str]]
-PAGES: tuple[tuple[Callable[[Scope], Layout], Check], ...] = (
+PAGES: tuple[tuple[Callable[[Scope], PageBody], Check], ...] = (
     (acceptance, acceptance_mismatches),
     (tokens_per_round, lengths_mismatches),
     (speed, speed_mismatches),
@@ -73,7 +73,7 @@ def as_of(path: Path, shown: int) -> Timeline:
     return timeline
 
 
-def listing(of: Scope, order: Order) -> Listing:
+def listing(of: Scope, order: Order) -> TokenListing:
     if order == "ids":
         return id_listing(of.drafts, CELLS, UNICODE)
     return drafted_listing(of.drafts, order, CELLS, UNICODE)
@@ -96,11 +96,11 @@ def test_the_table_of_tokens_prints_what_its_trace_says(order: Order, shown: int
     listed = listing(scope(as_of(bundled_200, shown)), order)
     assert tokens_printed(texts(listed.lines), order) == tokens_expected(run, order)
     if order != "ids":
-        assert list(listed.places) == [(row["round"], row["row"]) for row in tokens_ordered(run, order)]
+        assert list(listed.positions) == [(row["round"], row["row"]) for row in tokens_ordered(run, order)]
 
 
-def inspected(round: Round, row: int) -> list[str]:
-    return texts(inspection(round, row, 140, 60, UNICODE))
+def full_report(round: Round, row: int) -> list[str]:
+    return texts(report_lines(round, row, 140, 60, UNICODE))
 
 
 def wrong(lines: Sequence[str], line: Line, row: int) -> list[object]:
@@ -134,7 +134,7 @@ def test_the_inspector_prints_what_the_trace_says_of_every_token_of_a_live_run(b
     run, seen = reference_stats.load(bundled_200), set()
     for round, line in zip(trace_of(bundled_200).rounds, run.rounds, strict=True):
         for row in rows_of(line):
-            assert wrong(inspected(round, row), line, row) == [], (round.index, row)
+            assert wrong(full_report(round, row), line, row) == [], (round.index, row)
             token = line["drafted"][row] if row < line["k"] else line["emitted"][-1]
             seen.add((token.get("verdict") or token["origin"], token["raw"] is not None))
     assert seen == {
@@ -149,11 +149,11 @@ def test_what_reads_the_screen_finds_one_wrong_digit(bundled_200: Path) -> None:
     for name in ("p", "q", "u", "draft_u", "overlap", "match", "entropy_p", "entropy_q", "rank_p", "rank_q", "id"):
         line = reference_stats.load(bundled_200).rounds[4]
         line["drafted"][0][name] += 1 if isinstance(line["drafted"][0][name], int) else 0.01
-        assert wrong(inspected(round, 0), line, 0) != [], name
+        assert wrong(full_report(round, 0), line, 0) != [], name
     for name in ("p_top", "q_top", "residual_top"):
         line = reference_stats.load(bundled_200).rounds[4]
         line["drafted"][0][name][9][2] += 0.01
-        assert wrong(inspected(round, 0), line, 0) != [], name
+        assert wrong(full_report(round, 0), line, 0) != [], name
     run = reference_stats.load(bundled_200, 20)
     run.rounds[9]["timing"]["draft_ms"] += 100
     run.rounds[9]["drafted"][0]["overlap"] += 0.1
@@ -222,15 +222,15 @@ def test_the_inspector_prints_what_was_worked_out_by_hand() -> None:
     rounds = trace_of(SMALL).rounds
     for round, line in zip(rounds, map(by_hand, reference_stats.load(SMALL).rounds), strict=True):
         for row in rows_of(line):
-            assert wrong(inspected(round, row), line, row) == []
+            assert wrong(full_report(round, row), line, row) == []
             if row < line["k"]:
-                shown = taken_apart(inspected(round, row))
+                shown = taken_apart(full_report(round, row))
                 assert shown.facts["accept prob"] == [DRAFTED[line["index"]][row][3]]
 
 
 def test_one_rejection_number_by_number() -> None:
     """Round 4: place D, id 1."""
-    shown = taken_apart(inspected(trace_of(SMALL).rounds[3], 0))
+    shown = taken_apart(full_report(trace_of(SMALL).rounds[3], 0))
     assert shown.head == ["✗ ␣a rejected", "id 1 · 2 bytes 20 61"]
     assert shown.sentences == [
         "␣a rejected: u .50 ≥ min(1, .100/.800) = .12",
@@ -260,7 +260,7 @@ def test_one_rejection_number_by_number() -> None:
 
 
 ENGINES = [".533", "1.97", "2.50"], ["2.60", "2.60", "2.50"]
-BY_HAND: dict[Callable[[Scope], Layout], list[Expected]] = {
+BY_HAND: dict[Callable[[Scope], PageBody], list[Expected]] = {
     acceptance: [
         ("α tested", [".727", ".434", ".903", "8", "11"]),
         ("α overlap", [".709"]),
@@ -327,7 +327,7 @@ BY_HAND: dict[Callable[[Scope], Layout], list[Expected]] = {
 
 
 @pytest.mark.parametrize("make", BY_HAND)
-def test_the_pages_print_what_was_worked_out_by_hand(make: Callable[[Scope], Layout]) -> None:
+def test_the_pages_print_what_was_worked_out_by_hand(make: Callable[[Scope], PageBody]) -> None:
     lines = page(make, as_of(SMALL, 6), 95)
     assert mismatches(unwrapped(lines), BY_HAND[make]) == []
 

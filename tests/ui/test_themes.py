@@ -7,7 +7,7 @@ import pytest
 
 from specviz.theming import loader
 from specviz.theming.theme_file import PLOTS, TOKENS, BadTheme, ThemeFile, read_theme
-from specviz.theming.toml_lines import Problem, key_lines, parse
+from specviz.theming.toml_lines import ThemeProblem, key_lines, parse
 from specviz.ui.app import SpecvizApp
 from specviz.ui.dialogs.theme import ThemeScreen
 from tests.ui.conftest import hit, make_app, on_main, ready
@@ -44,7 +44,7 @@ def renamed(name: str, *changes: tuple[str, str]) -> str:
     return text
 
 
-def problems(tmp_path: Path, text: str) -> tuple[Problem, ...]:
+def problems(tmp_path: Path, text: str) -> tuple[ThemeProblem, ...]:
     path = tmp_path / "mine.toml"
     path.write_text(text, "utf-8")
     bad = read_theme(path)
@@ -59,44 +59,52 @@ NO_COLOR_OF_RGB = 'is not a colour such as "#56b4e9"'
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (('"#6ccf9c"', '"greenish"'), Problem(line("success"), "colors.success", f"'greenish' {NO_COLOR_OF_RGB}")),
-        (('"#6ccf9c"', "3"), Problem(line("success"), "colors.success", f"3 {NO_COLOR_OF_RGB}")),
-        (('"#6ccf9c"', '"#6ccf9c80"'), Problem(line("success"), "colors.success", f"'#6ccf9c80' {NO_COLOR_OF_RGB}")),
+        (('"#6ccf9c"', '"greenish"'), ThemeProblem(line("success"), "colors.success", f"'greenish' {NO_COLOR_OF_RGB}")),
+        (('"#6ccf9c"', "3"), ThemeProblem(line("success"), "colors.success", f"3 {NO_COLOR_OF_RGB}")),
+        (
+            ('"#6ccf9c"', '"#6ccf9c80"'),
+            ThemeProblem(line("success"), "colors.success", f"'#6ccf9c80' {NO_COLOR_OF_RGB}"),
+        ),
         (
             ('"#6ccf9c"', '"ansi_green"'),
-            Problem(
+            ThemeProblem(
                 line("success"),
                 "colors.success",
                 "'ansi_green' is one of the terminal's colours: those need ansi = true",
             ),
         ),
-        (('success = "#6ccf9c"\n', ""), Problem(line("[colors]"), "colors.success", "missing")),
-        (("success =", "succes ="), Problem(line("success"), "colors.succes", "unknown key; success is missing")),
+        (('success = "#6ccf9c"\n', ""), ThemeProblem(line("[colors]"), "colors.success", "missing")),
+        (("success =", "succes ="), ThemeProblem(line("success"), "colors.succes", "unknown key; success is missing")),
         (
             ("success =", "success.a ="),
-            Problem(line("[colors]"), "colors.success", f"{{'a': '#6ccf9c'}} {NO_COLOR_OF_RGB}"),
+            ThemeProblem(line("[colors]"), "colors.success", f"{{'a': '#6ccf9c'}} {NO_COLOR_OF_RGB}"),
         ),
-        (("dark = true", 'dark = "yes"'), Problem(line("dark"), "dark", "'yes' is neither true nor false")),
-        (("dark = true", "dark = true\nansi = 1"), Problem(line("dark") + 1, "ansi", "1 is neither true nor false")),
-        (("dark = true", "dark = true\nfont = 3"), Problem(line("dark") + 1, "font", "unknown key")),
-        (("[plots]", "[plot]"), Problem(line("[plots]"), "plot", "unknown key; plots is missing")),
-        (('name = "dark"\n', ""), Problem(1, "name", "missing")),
+        (("dark = true", 'dark = "yes"'), ThemeProblem(line("dark"), "dark", "'yes' is neither true nor false")),
+        (
+            ("dark = true", "dark = true\nansi = 1"),
+            ThemeProblem(line("dark") + 1, "ansi", "1 is neither true nor false"),
+        ),
+        (("dark = true", "dark = true\nfont = 3"), ThemeProblem(line("dark") + 1, "font", "unknown key")),
+        (("[plots]", "[plot]"), ThemeProblem(line("[plots]"), "plot", "unknown key; plots is missing")),
+        (('name = "dark"\n', ""), ThemeProblem(1, "name", "missing")),
         (
             ('name = "dark"', 'name = "da[/]rk"'),
-            Problem(line("name"), "name", "'da[/]rk' is not a name of letters, digits, - and _"),
+            ThemeProblem(line("name"), "name", "'da[/]rk' is not a name of letters, digits, - and _"),
         ),
-        (('"#6ccf9c"', "green"), Problem(line("success"), "colors.success", "not TOML: Invalid value")),
+        (('"#6ccf9c"', "green"), ThemeProblem(line("success"), "colors.success", "not TOML: Invalid value")),
         (
             ("success =", 'error = "#ffffff"\nsuccess ='),
-            Problem(line("success"), "colors.error", "not TOML: Cannot overwrite a value"),
+            ThemeProblem(line("success"), "colors.error", "not TOML: Cannot overwrite a value"),
         ),
         (
             ("[tokens]", "[tokens"),
-            Problem(line("[tokens]"), "", "not TOML: Expected ']' at the end of a table declaration"),
+            ThemeProblem(line("[tokens]"), "", "not TOML: Expected ']' at the end of a table declaration"),
         ),
     ],
 )
-def test_what_is_wrong_is_said_once_by_line_and_key(tmp_path: Path, change: tuple[str, str], problem: Problem) -> None:
+def test_what_is_wrong_is_said_once_by_line_and_key(
+    tmp_path: Path, change: tuple[str, str], problem: ThemeProblem
+) -> None:
     assert change[0] in GOOD
     assert problems(tmp_path, GOOD.replace(*change, 1)) == (problem,)
 
@@ -112,22 +120,22 @@ def test_what_is_wrong_is_said_once_by_line_and_key(tmp_path: Path, change: tupl
     ],
 )
 def test_a_colour_out_of_range_is_refused(tmp_path: Path, color: str, wrong: str) -> None:
-    said = Problem(line("success"), "colors.success", f"'{color}': {wrong}")
+    said = ThemeProblem(line("success"), "colors.success", f"'{color}': {wrong}")
     assert problems(tmp_path, GOOD.replace('"#6ccf9c"', f'"{color}"', 1)) == (said,)
 
 
 def test_all_that_is_wrong_with_a_file_is_said_in_its_order(tmp_path: Path) -> None:
     assert problems(tmp_path, THREE_ERRORS) == (
-        Problem(line("success"), "colors.success", f"'greenish' {NO_COLOR_OF_RGB}"),
-        Problem(line("bonus"), "tokens.bonuss", "unknown key; bonus is missing"),
-        Problem(line("band"), "plots.band", "not TOML: Invalid value"),
+        ThemeProblem(line("success"), "colors.success", f"'greenish' {NO_COLOR_OF_RGB}"),
+        ThemeProblem(line("bonus"), "tokens.bonuss", "unknown key; bonus is missing"),
+        ThemeProblem(line("band"), "plots.band", "not TOML: Invalid value"),
     )
 
 
 def test_problems_in_words() -> None:
-    assert str(Problem(3, "colors.error", "missing")) == "line 3, colors.error: missing"
-    assert str(Problem(3, "", "not TOML")) == "line 3: not TOML"
-    assert str(Problem(None, "", "not a file")) == "not a file"
+    assert str(ThemeProblem(3, "colors.error", "missing")) == "line 3, colors.error: missing"
+    assert str(ThemeProblem(3, "", "not TOML")) == "line 3: not TOML"
+    assert str(ThemeProblem(None, "", "not a file")) == "not a file"
 
 
 @pytest.mark.parametrize(
@@ -205,19 +213,19 @@ def test_users_themes_load_beside_bad_ones_and_never_shadow_the_shipped() -> Non
     assert named["mine"].variables["token-accepted"] == "#77ccff"
     assert named["dark"].variables["token-accepted"] == "#5bb8ee"
     assert [each.path.name for each in bad] == ["a-broken.toml", "c-shadow.toml", "d-mine.toml"]
-    assert bad[1] == BadTheme(shadow, "dark", (Problem(line("name"), "name", "there is already a theme 'dark'"),))
+    assert bad[1] == BadTheme(shadow, "dark", (ThemeProblem(line("name"), "name", "there is already a theme 'dark'"),))
     assert "there is already a theme 'mine'" in str(bad[2])
 
 
 def test_the_complaint_has_an_end() -> None:
-    assert loader.complaint([]) == ""
-    many = BadTheme(Path("/x/many.toml"), "many", tuple(Problem(n, "k", "wrong") for n in range(1, 12)))
-    more = BadTheme(Path("/x/more.toml"), "more", (Problem(1, "k", "wrong"),))
-    assert loader.complaint([many, more]).split("\n") == [
+    assert loader.describe_problems([]) == ""
+    many = BadTheme(Path("/x/many.toml"), "many", tuple(ThemeProblem(n, "k", "wrong") for n in range(1, 12)))
+    more = BadTheme(Path("/x/more.toml"), "more", (ThemeProblem(1, "k", "wrong"),))
+    assert loader.describe_problems([many, more]).split("\n") == [
         *(f"many.toml, line {n}, k: wrong" for n in (1, 2, 3)),
         "… and 9 more: specviz themes",
     ]
-    assert loader.complaint([more]) == "more.toml, line 1, k: wrong"
+    assert loader.describe_problems([more]) == "more.toml, line 1, k: wrong"
 
 
 def said(app: SpecvizApp) -> list[str]:

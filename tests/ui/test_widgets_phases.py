@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from specviz import bundled
 from specviz.core.events import End, Round, Settings, Verdict
 from specviz.render.glyphs import UNICODE
-from specviz.render.phases import WAITING, Reveal, Stage, focus, headline, phases
+from specviz.render.phases import WAITING, Reveal, RowStage, focus_row, headline, phases
 from specviz.trace.jsonl import read
 from specviz.ui.main.round_panel import RoundPanel
 from specviz.ui.main.round_rows import Columns, RoundTable
@@ -105,7 +105,7 @@ def test_a_phase_shows_nothing_that_a_later_one_decides(kind: str) -> None:
             for step in phases(round_)[:-1]:
                 other = other_future(round_, step)
                 assert other != round_
-                for row in (None, focus(round_, step), *range(round_.k + 1)):
+                for row in (None, focus_row(round_, step), *range(round_.k + 1)):
                     drawn = []
                     for made, end in ((round_, End("max_new_tokens")), (other, End("stop_string", "x"))):
                         app.begin(make_header("Once"), [made], end)
@@ -117,7 +117,7 @@ def test_a_phase_shows_nothing_that_a_later_one_decides(kind: str) -> None:
 
 def test_a_row_that_waits_wears_the_style_of_no_verdict() -> None:
     table = RoundTable(Columns.fitting(72, 4), UNICODE)
-    stages: tuple[Stage, ...] = ("drafted", "scored")
+    stages: tuple[RowStage, ...] = ("drafted", "scored")
     for stage in stages:
         for row in range(4):
             styles = {name for text, name in table.row(example(), row, False, stage) if text.strip()}
@@ -157,7 +157,7 @@ def test_the_last_phase_draws_exactly_the_whole_round() -> None:
             app.begin(header, rounds, demo.end)
             for round_ in rounds:
                 first, *_, step = phases(round_)
-                row = focus(round_, step)
+                row = focus_row(round_, step)
                 whole = cells(app, round_, row, None, demo.end)
                 assert cells(app, round_, row, first, demo.end) != whole
                 assert cells(app, round_, row, step, demo.end) == whole
@@ -221,7 +221,7 @@ def test_neighbours_of_a_ghost_that_waits_are_the_tokens_above_it() -> None:
         app.begin(make_header(), rounds)
         panel = app.query_one(TextPanel)
         for step in phases(rounds[59]):
-            row = focus(rounds[59], step)
+            row = focus_row(rounds[59], step)
             panel.show(60, row, step)
             place = panel.neighbour(-1)
             assert place is not None and place < (60, 0)
@@ -266,7 +266,7 @@ def test_phases_show_hostile_tokens_as_safe_cells(ascii: bool) -> None:
         text, panel = app.query_one(TextPanel), app.query_one(RoundPanel)
         for made in rounds:
             for step in phases(made):
-                text.show(made.index, focus(made, step), step)
+                text.show(made.index, focus_row(made, step), step)
                 panel.show(made, max_k=6, reveal=step)
                 await pilot.pause()
                 for line in (*lines_of(text), *lines_of(panel)):

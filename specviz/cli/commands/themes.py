@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def themes(as_json: bool) -> int:
     """Print all themes and all bad files, as lines or as one JSON object."""
     from specviz.theming.loader import DEFAULT, load_themes, user_folder
-    from specviz.theming.readability import hard_to_read
+    from specviz.theming.readability import contrast_warnings
 
     found, folder = load_themes(), user_folder()
     if as_json:
@@ -25,7 +25,7 @@ def themes(as_json: bool) -> int:
     show(f"\nYour own go into {_path(folder)}{'' if folder.is_dir() else ' (to be made)'}:")
     show("copy one of the files above there, and give it a name of its own.")
     for name, theme in found.named.items():
-        if said := hard_to_read(theme):
+        if said := contrast_warnings(theme):
             show(f"\nIn {name}:")
             for sentence in said:
                 show(f"  {sentence}")
@@ -57,7 +57,7 @@ def _ground(theme: "ThemeFile") -> str:
 
 
 def _object(found: "Themes") -> dict[str, object]:
-    from specviz.theming.readability import hard_to_read
+    from specviz.theming.readability import contrast_warnings
 
     return {
         "themes": [
@@ -67,7 +67,7 @@ def _object(found: "Themes") -> dict[str, object]:
                 "ansi": theme.ansi,
                 "shipped": theme.shipped,
                 "file": str(theme.path),
-                "hard_to_read": list(hard_to_read(theme)),
+                "hard_to_read": list(contrast_warnings(theme)),
             }
             for theme in found.named.values()
         ],

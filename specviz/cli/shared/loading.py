@@ -13,7 +13,7 @@ from specviz.core.safe_text import safe_terminal_text
 from specviz.core.source import LIVE, Emit, Source
 from specviz.core.units import bytes_in_words
 from specviz.render.console import say
-from specviz.render.download_rate import Transfer
+from specviz.render.download_rate import DownloadRate
 
 if TYPE_CHECKING:
     from specviz.decoder.checkpoints.hub import Locator
@@ -69,7 +69,7 @@ class Loading:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._transfer = Transfer(clock)
+        self._transfer = DownloadRate(clock)
         self._said = ("", "")
         self._said_at = -math.inf
 

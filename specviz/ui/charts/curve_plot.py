@@ -18,7 +18,7 @@ _LEAST_ROWS_FOR_KEY = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredPoint:
     """A value at ``k``, and its 95 % interval where there is one."""
 
     k: int
@@ -35,7 +35,7 @@ class CurveView:
     low: float
     k: int
     best_k: int | None = None
-    measured: Measured | None = None
+    measured: MeasuredPoint | None = None
     limit: tuple[str, float] | None = None
     even: tuple[str, float] | None = None
 

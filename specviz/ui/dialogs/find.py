@@ -18,7 +18,7 @@ from specviz.breakpoints.monitor import Breakpoint
 from specviz.breakpoints.text_search import quoted
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round
-from specviz.render.numbers import counted
+from specviz.render.numbers import pluralised
 from specviz.render.screen_text import in_ascii, literal
 from specviz.trace.round_store import Rounds
 from specviz.ui.dialogs.dialog import ModalDialog
@@ -184,8 +184,8 @@ class FindScreen(ModalDialog[RoundRow]):
 
 def _summary(query: Query, found: int) -> str:
     if isinstance(query, Breakpoint):
-        return f"{counted(found, 'hit')} of the condition {quoted(str(query))}"
-    return f"{counted(found, 'token')} with {quoted(query)}" if query else counted(found, "rejection")
+        return f"{pluralised(found, 'hit')} of the condition {quoted(str(query))}"
+    return f"{pluralised(found, 'token')} with {quoted(query)}" if query else pluralised(found, "rejection")
 
 
 class GoToScreen(ModalDialog[int]):

@@ -6,12 +6,12 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from specviz.render.glyphs import Kind, glyphs
+from specviz.render.glyphs import TokenKind, glyphs
 from specviz.theming.loader import Themes
 from specviz.theming.theme_file import ThemeFile
 from specviz.ui.dialogs.dialog import ModalDialog
 
-SAMPLED: tuple[Kind, ...] = ("accepted", "rejected", "resampled", "bonus")
+SAMPLED: tuple[TokenKind, ...] = ("accepted", "rejected", "resampled", "bonus")
 """Kinds of tokens whose signs stand beside a name, in the theme's colours."""
 
 

@@ -8,9 +8,9 @@ from specviz.core.safe_text import clip, visible, width
 from specviz.render.accept_line import number_bar, number_line
 from specviz.render.cells import Line, beside, fit, padded, wrapped
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import counted
-from specviz.render.phases import Stage, mark_of
-from specviz.render.token_report import Fact, Inspected, inspected_so_far
+from specviz.render.numbers import pluralised
+from specviz.render.phases import RowStage, mark_of
+from specviz.render.token_report import Fact, TokenReport, token_report
 from specviz.render.top_lists import GAP, MOST_ROWS, TopList, draw_lists
 
 NAME, VALUE, RAW = 9, 6, 6
@@ -30,17 +30,17 @@ _DRAWN_TOKEN = 24
 _PROMPT_CELLS = 26
 
 
-def inspection(
+def report_lines(
     round: Round,
     row: int,
     cells: int,
     height: int,
     glyphs: Glyphs,
     special_ids: Collection[int] = frozenset(),
-    known: Stage = "decided",
+    known: RowStage = "decided",
 ) -> list[Line]:
     """The lines about row ``row`` of ``round``, none wider than ``cells``; more than ``height`` if need be."""
-    subject = inspected_so_far(round, max(0, row), glyphs, known)
+    subject = token_report(round, max(0, row), glyphs, known)
     draw = _Layout(subject, max(1, cells), height, glyphs, special_ids)
     lines = draw.columns() if height < _TALL and cells >= _BROAD else draw.stacked()
     return [padded(line, max(1, cells), ascii=glyphs.ascii) for line in lines]
@@ -69,7 +69,7 @@ class _Layout:
     """One token's parts put together, in one of two arrangements."""
 
     def __init__(
-        self, subject: Inspected, cells: int, height: int, glyphs: Glyphs, special_ids: Collection[int]
+        self, subject: TokenReport, cells: int, height: int, glyphs: Glyphs, special_ids: Collection[int]
     ) -> None:
         self.subject = subject
         self.cells = cells
@@ -201,7 +201,7 @@ def _hex(data: bytes, room: int, glyphs: Glyphs) -> str:
     """How many bytes, and as many of them as fit ``room`` cells."""
     if not data:
         return "no bytes"
-    count = counted(len(data), "byte")
+    count = pluralised(len(data), "byte")
     fitting = (room - len(count)) // 3
     if len(data) > fitting:
         fitting = max(0, fitting - 1)
@@ -231,7 +231,7 @@ def draw_column(facts: Sequence[Fact], cells: int, *, raw: bool = False, ascii: 
     if has_raw(facts):
         lines.append([(" " * (room + VALUE), "text"), (f"{'raw':>{RAW}}", "head")])
     for fact in facts:
-        name = fact.name if width(fact.name) <= room else fact.short or fact.name
+        name = fact.name if width(fact.name) <= room else fact.short_name or fact.name
         line: Line = [(fit(name, room, ascii=ascii), "head"), (f"{fact.value:>{VALUE}}", "text")]
         if raw:
             line.append((f"{fact.raw:>{RAW}}", "quiet"))

@@ -11,10 +11,10 @@ from textual.strip import Strip
 from specviz.core.events import Prompt, Round
 from specviz.render.cells import Line
 from specviz.render.glyphs import COMPONENTS, component, component_css, panel_css
-from specviz.render.numbers import counted
-from specviz.render.phases import WAITING, Stage
-from specviz.render.token_report import heading
-from specviz.ui.inspector.layout import inspection, prompt_lines
+from specviz.render.numbers import pluralised
+from specviz.render.phases import WAITING, RowStage
+from specviz.render.token_report import inspector_title
+from specviz.ui.inspector.layout import prompt_lines, report_lines
 from specviz.ui.widgets.cell_widget import CellWidget
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
@@ -54,7 +54,7 @@ class Inspector(CellWidget, ScrollView, can_focus=False):
         super().__init__(id=id, classes=classes, ascii=ascii)
         self._round: Round | None = None
         self._row = 0
-        self._known: Stage = "decided"
+        self._known: RowStage = "decided"
         self._prompt: Prompt | None = None
         self._special_ids: Set[int] = frozenset()
         self._lines: list[Line] | None = None
@@ -67,7 +67,7 @@ class Inspector(CellWidget, ScrollView, can_focus=False):
         *,
         prompt: Prompt | None = None,
         special_ids: Set[int] = frozenset(),
-        known: Stage = "decided",
+        known: RowStage = "decided",
     ) -> None:
         """Show row ``row`` of ``round`` (K: its last token); without a round the tokens of ``prompt``.
 
@@ -87,16 +87,16 @@ class Inspector(CellWidget, ScrollView, can_focus=False):
 
     def _heading(self) -> str:
         if self._round is not None:
-            return heading(self._round, self._row, self._glyphs)
+            return inspector_title(self._round, self._row, self._glyphs)
         if self._prompt is None:
             return "Inspector"
-        return f" {self._glyphs.dot} ".join(("Inspector", "prompt", counted(len(self._prompt.tokens), "token")))
+        return f" {self._glyphs.dot} ".join(("Inspector", "prompt", pluralised(len(self._prompt.tokens), "token")))
 
     def _lay_out(self) -> None:
         region = self.scrollable_content_region
         cells, height = max(1, region.width), max(1, region.height)
         if self._round is not None:
-            self._lines = inspection(
+            self._lines = report_lines(
                 self._round, self._row, cells, height, self._glyphs, self._special_ids, self._known
             )
         elif self._prompt is not None:

@@ -9,7 +9,7 @@ from textual.screen import Screen
 from specviz.core.errors import SpecvizError
 from specviz.core.rule import EXACT
 from specviz.lab.lossless import Share, condensed, shares, toy_shares
-from specviz.lab.model import LabPoint, Place
+from specviz.lab.model import LabPoint, TestedPosition
 from specviz.render.screen_text import literal
 from specviz.ui.lab.keys import PAGE_KEYS, bindings
 from specviz.ui.lab.mass_panel import STAGES, MassPanel
@@ -60,7 +60,7 @@ class LosslessScreen(Screen[None]):
             return toy_shares()
         return condensed(shares(self._position.drafted, self.point.rule), 13)
 
-    def _read(self, place: int) -> Place | None:
+    def _read(self, place: int) -> TestedPosition | None:
         try:
             return self.point.places[place] if self.point else None
         except SpecvizError as error:

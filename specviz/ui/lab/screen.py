@@ -24,9 +24,9 @@ from specviz.lab.model import (
 )
 from specviz.maths.formula_table import Row
 from specviz.render.glyphs import glyphs
-from specviz.render.numbers import counted, fixed, prob
+from specviz.render.numbers import fixed, pluralised, prob
 from specviz.render.screen_text import in_ascii
-from specviz.ui.charts.curve_plot import CurvePlot, CurveView, Measured
+from specviz.ui.charts.curve_plot import CurvePlot, CurveView, MeasuredPoint
 from specviz.ui.lab.formulas import FormulaPanel
 from specviz.ui.lab.keys import LAB_KEYS, bindings
 from specviz.ui.lab.length_bars import LengthBars
@@ -115,7 +115,7 @@ class LabScreen(Screen[None]):
             expected = point.expected_histogram(chosen.alpha)
             chances, sign = tuple(expected.get(n, 0.0) / rounds for n in ns), self._words("≤ ")
         shares = tuple(point.histogram.get(n, 0) / rounds for n in ns)
-        mark = f"{self._glyphs.times} of {counted(rounds, 'round')}"
+        mark = f"{self._glyphs.times} of {pluralised(rounds, 'round')}"
         self._lengths.show(f"P(N = i)   K {sign}{chosen.k}   {mark}", chances, shares)
 
     def _title_fields(self) -> list[StatusField]:
@@ -155,7 +155,7 @@ class LabScreen(Screen[None]):
             limit = (self._words("1/(1 − α)"), 1 / (1 - chosen.alpha))
         measured = None
         if point and point.at_k:
-            measured = Measured(min(point.k, 32), point.at_k.value, point.at_k.ci)
+            measured = MeasuredPoint(min(point.k, 32), point.at_k.value, point.at_k.ci)
         title = f"E[N] over K   {chosen.expected_tokens:.2f} at K {chosen.k}"
         return CurveView(title, token_curve(chosen.alpha), 1.0, chosen.k, measured=measured, limit=limit)
 
@@ -172,13 +172,15 @@ class LabScreen(Screen[None]):
             even=("even", 1.0),
         )
 
-    def _measured_speed(self) -> Measured | None:
+    def _measured_speed(self) -> MeasuredPoint | None:
         """Tokens a round of those that drafted K, for their K draft steps: N c / (c + K)."""
         point = self.point
         if point is None or point.at_k is None or point.c is None:
             return None
         cost, ends = 1 + point.k / point.c, point.at_k.ci
-        return Measured(min(point.k, 32), point.at_k.value / cost, (ends[0] / cost, ends[1] / cost) if ends else None)
+        return MeasuredPoint(
+            min(point.k, 32), point.at_k.value / cost, (ends[0] / cost, ends[1] / cost) if ends else None
+        )
 
     def _comparison(self) -> tuple[str, ...]:
         """The run's tokens a round beside the formula for the same rounds."""
@@ -192,7 +194,7 @@ class LabScreen(Screen[None]):
             gap = point.formula_at_tested - point.tokens_per_round
             lines.append(f"formula {point.formula_at_tested:.2f} at tested α ({gap:+.2f})")
         if point.plain_rounds:
-            lines.append(f"{point.plain_rounds} of {counted(sum(point.drafts.values()), 'round')} plain (K 0)")
+            lines.append(f"{point.plain_rounds} of {pluralised(sum(point.drafts.values()), 'round')} plain (K 0)")
         return tuple(lines)
 
     def _words(self, text: str) -> str:

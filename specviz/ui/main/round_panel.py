@@ -12,16 +12,16 @@ from specviz.core.events import End, Round
 from specviz.core.safe_text import clip
 from specviz.core.safe_text import width as cells
 from specviz.render.cells import Part
-from specviz.render.explanations import ending
+from specviz.render.explanations import end_text
 from specviz.render.glyphs import COMPONENTS, component, component_css, panel_css
 from specviz.render.phases import (
     WAITING,
     Reveal,
     explain_phase,
-    focus,
+    focus_row,
     headline,
-    partial,
-    stage,
+    partial_reveal,
+    row_stage,
     times_so_far,
     without_correction,
 )
@@ -93,13 +93,13 @@ class RoundPanel(CellWidget):
 
         With ``reveal`` only what is known in that phase; a row still hidden gives way to the one the phase is about.
         """
-        reveal = partial(reveal)
+        reveal = partial_reveal(reveal)
         self.set_titles(
             headline(round, reveal, self._glyphs) if round else "Round",
-            ending(end, self._glyphs) if end and round and reveal is None else "",
+            end_text(end, self._glyphs) if end and round and reveal is None else "",
         )
-        if round is not None and (row is None or stage(round, reveal, row) == "hidden"):
-            row = focus(round, reveal)
+        if round is not None and (row is None or row_stage(round, reveal, row) == "hidden"):
+            row = focus_row(round, reveal)
         max_k = max(max_k, round.k if round else 0)
         if round is not self._round or (row, max_k, reveal) != (self._row, self._max_k, self._reveal):
             self._round, self._row, self._max_k, self._reveal = round, row, max_k, reveal
@@ -135,7 +135,7 @@ class RoundPanel(CellWidget):
         chosen: set[int] = set()
         for slot in range(self._top, self._top + table):
             row = shown.k if slot == self._max_k else slot if slot < shown.k else None
-            known = "hidden" if row is None else stage(shown, self._reveal, row)
+            known = "hidden" if row is None else row_stage(shown, self._reveal, row)
             if row is None or known == "hidden":
                 lines.append(drawing.empty(slot) if slot < self._max_k else [])
                 self._rows.append(None)

@@ -7,10 +7,10 @@ from specviz.core.events import Drafted, Emitted, Round, Verdict
 from specviz.core.rule import EXACT, rule_of
 from specviz.core.safe_text import clip, visible, width
 from specviz.render.cells import Part, accept_bar, fit
-from specviz.render.explanations import PLAIN, drawn, greedy
+from specviz.render.explanations import PLAIN_REASONS, is_greedy, target_draw
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import prob, ratio, told_apart
-from specviz.render.phases import WAITING, Stage, mark_of
+from specviz.render.numbers import distinguishing_digits, prob, ratio
+from specviz.render.phases import WAITING, RowStage, mark_of
 
 NUMBER = 5
 RATIO = 5
@@ -87,7 +87,7 @@ class RoundTable:
     def header(self, round: Round | None) -> list[Part]:
         columns, glyphs = self.columns, self.glyphs
         rule = EXACT if round is None else rule_of(round.settings.rule)
-        raw = round is not None and greedy(round) and any(d.raw for d in round.drafted)
+        raw = round is not None and is_greedy(round) and any(d.raw for d in round.drafted)
         q, p = ("raw q", "raw p") if raw else ("q", "p")
         text = " " * 2 + "i".rjust(columns.index + 1) + "   " + fit("token", columns.token)
         text += "".join(f" {name:>{cells}}" for name, cells in ((q, columns.q), (p, columns.p)) if cells)
@@ -99,7 +99,7 @@ class RoundTable:
             text += "  accept if equal" if rule.test == "sample" else f"  {glyphs.full * 2} accept {glyphs.test} u"
         return [(text, "head")]
 
-    def row(self, round: Round, row: int, chosen: bool, known: Stage = "decided") -> list[Part]:
+    def row(self, round: Round, row: int, chosen: bool, known: RowStage = "decided") -> list[Part]:
         """Row ``row`` of the table as far as it is known: a drafted token, or the round's last token at k."""
         if row >= round.k:
             return list(self._last(round, chosen))
@@ -138,18 +138,18 @@ class RoundTable:
         drafted = round.drafted[row]
         yield from self._lead(row, WAITING, chosen, drafted.bytes)
         if not scored:
-            raw = drafted.raw if greedy(round) else None
+            raw = drafted.raw if is_greedy(round) else None
             yield self._numbers(prob(raw.q if raw else drafted.q, none=self.glyphs.none), "", ""), "text"
             return
         yield from self._scores(round, drafted, "text")
-        if drafted.accept_prob is not None and rule_of(round.settings.rule).test == "ratio" and not greedy(round):
+        if drafted.accept_prob is not None and rule_of(round.settings.rule).test == "ratio" and not is_greedy(round):
             yield from self._chance(drafted.accept_prob)
 
     def _scores(self, round: Round, drafted: Drafted, style: str) -> Iterator[Part]:
-        if greedy(round) and drafted.raw:
+        if is_greedy(round) and drafted.raw:
             yield self._numbers(prob(drafted.raw.q, none=self.glyphs.none), prob(drafted.raw.p), ""), style
         else:
-            share = "" if greedy(round) else ratio(drafted.p, drafted.q, self.glyphs.none)
+            share = "" if is_greedy(round) else ratio(drafted.p, drafted.q, self.glyphs.none)
             yield self._numbers(prob(drafted.q), prob(drafted.p), share), style
         if self.columns.overlap:
             chance = rule_of(round.settings.rule).overlap_of(drafted)
@@ -160,7 +160,7 @@ class RoundTable:
         rule = rule_of(round.settings.rule)
         if drafted.verdict in ("untested", "ignored"):
             yield f"{gap}{drafted.verdict}", f"mark:{drafted.verdict}"
-        elif greedy(round):
+        elif is_greedy(round):
             choice = "" if drafted.verdict == "accepted" or not drafted.p_top else self._short(drafted.p_top[0].bytes)
             yield f"{gap}greedy: {f'target {choice}' if choice else drafted.verdict}", f"mark:{drafted.verdict}"
         elif rule.test == "sample":
@@ -189,7 +189,7 @@ class RoundTable:
                 yield text[max(start, filled) : end], "quiet"
                 if start == 0:
                     yield glyphs.test, "strong"
-        shown, limit = told_apart(u, chance, most=3)
+        shown, limit = distinguishing_digits(u, chance, most=3)
         yield f" {shown} {'<' if u < chance else glyphs.at_least} {limit}", "text"
 
     def _last(self, round: Round, chosen: bool) -> Iterator[Part]:
@@ -199,7 +199,7 @@ class RoundTable:
             yield " " * (self.columns.index + 4) + "no further token: the text ended here", "quiet"
             return
         yield from self._lead(None, last.origin, chosen, last.bytes)
-        raw = last.raw if greedy(round) else None
+        raw = last.raw if is_greedy(round) else None
         columns = self.columns
         numbers = ((glyphs.none, columns.q), (prob(raw.p if raw else last.p), columns.p))
         yield "".join(f" {text:>{cells}}" for text, cells in numbers if cells), "text"
@@ -211,20 +211,20 @@ class RoundTable:
         """Where the last token came from, at length and in short."""
         if last.origin == "resampled":
             how = f"residual {prob(last.residual, 2, self.glyphs.none)}"
-            if greedy(round):
+            if is_greedy(round):
                 how = "greedy"
             elif rule_of(round.settings.rule).test == "sample":
                 how = "target's own draw"
             return f"replaces {round.n_accepted + 1}, {how}", how
         if last.origin == "bonus":
             return ("bonus from p" if round.k == 1 else f"bonus: all {round.k} accepted"), "bonus"
-        return (f"plain: {PLAIN[round.plain_reason]}" if round.plain_reason else "plain"), "plain"
+        return (f"plain: {PLAIN_REASONS[round.plain_reason]}" if round.plain_reason else "plain"), "plain"
 
     def _drew(self, round: Round, drafted: Drafted) -> str:
         """The test of the equality rule in the room there is for a test."""
         if drafted.target_sample is None:
             return drafted.verdict
-        said = f"target drew {drawn(round, drafted, self.glyphs)}"
+        said = f"target drew {target_draw(round, drafted, self.glyphs)}"
         room = (self.columns.bar + 1 if self.columns.bar else 0) + self.columns.test
         return clip(said if width(said) <= room else said.removeprefix("target "), room, ascii=self.glyphs.ascii)
 

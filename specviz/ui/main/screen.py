@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
 from specviz.core.events import Failed, Round
-from specviz.render.phases import stage, without_correction
+from specviz.render.phases import row_stage, without_correction
 from specviz.render.screen_text import literal
 from specviz.ui.dialogs.help import HelpScreen
 from specviz.ui.inspector.panel import Inspector
@@ -24,7 +24,7 @@ from specviz.ui.run.playback import Playback
 from specviz.ui.run.status_line import pair_names, rate_fields, run_fields, run_status
 from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.shared.shell import later
-from specviz.ui.widgets.bars import Aside, Banner, FailurePanel, KeyBar, LoadingPanel, StatusLine, TooSmall
+from specviz.ui.widgets.bars import Banner, CornerLabel, FailurePanel, KeyBar, LoadingPanel, StatusLine, TooSmallNotice
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 20
 LOG_LINES = 6
@@ -55,7 +55,7 @@ class MainScreen(MainActions):
         self.inspector = Inspector(id="inspector", ascii=ascii)
         self.plots = PlotColumn(self.timeline, ascii=ascii, id="plots")
         self.strip = RoundStrip(id="strip", ascii=ascii)
-        self.prompt_name = Aside()
+        self.prompt_name = CornerLabel()
         self.key_bar = KeyBar(id="keys", ascii=ascii)
         self._run_id = 0
         self._finished = False
@@ -82,7 +82,7 @@ class MainScreen(MainActions):
             yield Legend(id="legend", ascii=self.options.ascii)
             yield self.prompt_name
         yield self.key_bar
-        yield TooSmall(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
+        yield TooSmallNotice(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
 
     def on_mount(self) -> None:
         self._show_view(self.view)
@@ -135,7 +135,7 @@ class MainScreen(MainActions):
             self.inspector.show(None, 0, prompt=header.prompt if header else None, special_ids=special_ids)
             return
         reveal = self.timeline.reveal
-        known = stage(round, reveal, row)
+        known = row_stage(round, reveal, row)
         if reveal is not None and known == "decided":
             round = self._without_correction(round)
         self.inspector.show(round, row, known=known, special_ids=special_ids)

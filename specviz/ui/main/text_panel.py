@@ -11,11 +11,11 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from specviz.core.events import End
-from specviz.render.explanations import ending
+from specviz.render.explanations import end_text
 from specviz.render.glyphs import COMPONENTS, component, component_css, panel_css
-from specviz.render.phases import WAITING, Reveal, partial
-from specviz.render.transcript import NOTHING_TOLD, Telling
-from specviz.render.transcript_layout import NOTHING, Story
+from specviz.render.phases import WAITING, Reveal, partial_reveal
+from specviz.render.transcript import EMPTY_PROMPT, Transcript
+from specviz.render.transcript_layout import NO_SOURCE, TranscriptView
 from specviz.render.word_wrap import Span, nearest
 from specviz.ui.widgets.cell_widget import CellWidget
 
@@ -55,56 +55,56 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, classes=classes, ascii=ascii)
-        self._story = Story(Telling(NOTHING_TOLD, ascii=ascii), self._glyphs, 1)
+        self._view = TranscriptView(Transcript(EMPTY_PROMPT, ascii=ascii), self._glyphs, 1)
         self._row: int | None = None
         self._reveal: Reveal | None = None
         self._end: End | None = None
         self._following = True
         self._placing = False
         self._laid_out_height = 0
-        self._source = NOTHING
+        self._source = NO_SOURCE
         self._styles: dict[tuple[str, str, bool, bool], Style] = {}
         self.set_titles("Text")
 
-    def start(self, telling: Telling) -> None:
+    def start(self, transcript: Transcript) -> None:
         """Begin a run: forget what was shown, show the prompt. What is told later, `show` brings to the screen."""
         self._end = None
         self._row = self._reveal = None
-        self._source = NOTHING
-        self._story = Story(telling, self._glyphs, self._width)
+        self._source = NO_SOURCE
+        self._view = TranscriptView(transcript, self._glyphs, self._width)
         self._update(0, following=True)
 
     def finish(self, end: End) -> None:
         """The run is over, and told to its end."""
         self._end = end
-        self.show(self._story.shown, self._row, self._reveal)
+        self.show(self._view.shown, self._row, self._reveal)
 
     def show(self, shown: int, row: int | None = None, reveal: Reveal | None = None) -> None:
         """Show the text as of round ``shown`` (0: the prompt), the cursor on ``row`` of that round.
 
         With ``reveal`` that round only as far as it had come in that phase.
         """
-        reveal = partial(reveal)
-        before, following = self._story.shown, self._following
+        reveal = partial_reveal(reveal)
+        before, following = self._view.shown, self._following
         ahead = shown > before
         moved = (row, reveal) != (self._row, self._reveal) or shown < before
         self._row, self._reveal = row, reveal
-        first = self._story.look(shown, row, reveal)
-        source = self._story.source(row)
+        first = self._view.show_round(shown, row, reveal)
+        source = self._view.source(row)
         if source != self._source:
             self._source, first = source, 0
         self._update(first, following=following or (moved and not ahead))
 
     def neighbour(self, lines: int) -> tuple[int, int] | None:
         """The (round, row) of the token so many lines below the cursor (above if negative); None: there is none."""
-        found = self._story.find(self._story.shown, self._row) if self._row is not None else None
+        found = self._view.find(self._view.shown, self._row) if self._row is not None else None
         if found is None:
             return None
         top, bottom, column = found
         y = bottom + lines if lines > 0 else top + lines
-        while 0 <= y < self._story.count:
-            token = nearest(self._story.line(y), column)
-            if token and token != (self._story.shown, self._row):
+        while 0 <= y < self._view.count:
+            token = nearest(self._view.line(y), column)
+            if token and token != (self._view.shown, self._row):
                 return token
             y += 1 if lines > 0 else -1
         return None
@@ -120,15 +120,15 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         if not self._placing and self._height == self._laid_out_height:
-            self._settle()
-            self._following = self.scroll_offset.y >= self._story.count - self._height
+            self._measure_view()
+            self._following = self.scroll_offset.y >= self._view.count - self._height
 
-    def _settle(self) -> None:
+    def _measure_view(self) -> None:
         """Lay out what has come into view; where it has other lines than was thought, keep it where it is."""
         top = self.scroll_offset.y
-        moved = self._story.settle(top - self._height, top + self._height)
+        moved = self._view.measure_pages(top - self._height, top + self._height)
         if moved:
-            self._set_scrolled_height(self._story.count)
+            self._set_scrolled_height(self._view.count)
             self._place(top + moved)
             self.refresh()
 
@@ -138,12 +138,12 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
         self._placing = False
 
     def _update(self, first: int, *, following: bool) -> None:
-        story = self._story
-        before, count = self.virtual_size.height, story.count
+        view = self._view
+        before, count = self.virtual_size.height, view.count
         if count != before:
             self._set_scrolled_height(count)
-        at_end = self._end is not None and self._reveal is None and story.shown == len(story.telling.told)
-        self.set_titles("Text", ending(self._end, self._glyphs) if self._end and at_end else "")
+        at_end = self._end is not None and self._reveal is None and view.shown == len(view.transcript.told)
+        self.set_titles("Text", end_text(self._end, self._glyphs) if self._end and at_end else "")
         if following:
             self._bring_into_view()
         self.refresh_lines(first, max(before, count) - first + 1)
@@ -160,8 +160,8 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
     def _bring_into_view(self) -> None:
         """Show the end of the text, or as near to it as the cursor allows."""
         height = self._height
-        y = max(0, self._story.count - height)
-        cursor = self._story.find(self._story.shown, self._row) if self._row is not None else None
+        y = max(0, self._view.count - height)
+        cursor = self._view.find(self._view.shown, self._row) if self._row is not None else None
         if cursor is not None:
             y = max(min(y, cursor[0]), cursor[0] - height + 1)
         self._following = True
@@ -170,10 +170,10 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
 
     def on_resize(self) -> None:
         self._laid_out_height = self._height
-        if self._width != self._story.width:
-            shown = self._story.shown
-            self._story.wrap(self._width)
-            self._story.look(shown, self._row, self._reveal)
+        if self._width != self._view.width:
+            shown = self._view.shown
+            self._view.wrap(self._width)
+            self._view.show_round(shown, self._row, self._reveal)
         self._update(0, following=self._following)
 
     def on_click(self, event: events.Click) -> None:
@@ -181,7 +181,7 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
         if offset is None:
             return
         x = offset.x
-        for span in self._story.line(offset.y + self.scroll_offset.y):
+        for span in self._view.line(offset.y + self.scroll_offset.y):
             if 0 <= x < span.width and span.round:
                 self.post_message(self.TokenClicked(span.round, span.row))
                 return
@@ -193,8 +193,8 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         base = self.rich_style
-        shown, row = self._story.shown, self._row
-        line = self._story.line(y + self.scroll_offset.y)
+        shown, row = self._view.shown, self._row
+        line = self._view.line(y + self.scroll_offset.y)
         segments = [
             Segment(span.text, base + self._style(span, span.round == shown and shown > 0, row)) for span in line
         ]

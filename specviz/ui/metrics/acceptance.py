@@ -6,25 +6,25 @@ from typing import NamedTuple
 from specviz.core.rule import Rule, rule_of
 from specviz.render.cells import Part, bar
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import counted, fixed, prob
+from specviz.render.numbers import fixed, pluralised, prob
 from specviz.stats.draft_queries import overlap_histogram
 from specviz.stats.engine_rates import PeerRate, peer_rates
 from specviz.stats.numbers_table import NUMBER
 from specviz.stats.rates import Rates
 from specviz.ui.charts.positions import lines_of
 from specviz.ui.metrics.blocks import (
-    Fact,
-    Layout,
+    FactRow,
     Lines,
-    beside,
-    facts,
+    PageBody,
+    clipped,
+    fact_lines,
     heading,
+    in_repertoire,
     number_facts,
     paragraph,
-    said,
-    shortened,
     stacked,
     table,
+    two_columns,
 )
 from specviz.ui.metrics.scope import Scope
 
@@ -33,7 +33,7 @@ _TWO_BLOCKS = 96
 _LEAST_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
 
 
-def acceptance(scope: Scope) -> Layout:
+def acceptance(scope: Scope) -> PageBody:
     rule = rule_of(scope.rates.rule)
     if not scope.rates.drafted:
         return partial(paragraph, f"No token was drafted{scope.yet}.")
@@ -53,20 +53,20 @@ def _page(rates: Rates, rule: Rule, peers: Peers, bins: tuple[int, ...], cells: 
         _positions(rates, max(_LEAST_POSITIONS, min(cells, _POSITIONS)), glyphs),
         _chances(bins, rule, glyphs),
     )
-    below = beside(left, right, _POSITIONS) if cells >= _TWO_BLOCKS else stacked(left, right)
+    below = two_columns(left, right, _POSITIONS) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
-        facts(rate_facts(rates, rule), cells, glyphs),
+        fact_lines(rate_facts(rates, rule), cells, glyphs),
         paragraph(_balance(rates), cells, glyphs, "head"),
         _peers(rates, peers, cells, glyphs),
         below,
     )
 
 
-def rate_facts(rates: Rates, rule: Rule) -> list[Fact]:
+def rate_facts(rates: Rates, rule: Rule) -> list[FactRow]:
     """Every rate with its interval and its definition."""
     counts = {
-        "alpha_tested": f"{rates.accepted} of {counted(rates.tested, 'test')}: ",
-        "accepted_over_drafted": f"{rates.accepted} of {counted(rates.drafted, 'draft')}. ",
+        "alpha_tested": f"{rates.accepted} of {pluralised(rates.tested, 'test')}: ",
+        "accepted_over_drafted": f"{rates.accepted} of {pluralised(rates.drafted, 'draft')}. ",
     }
     words = {key: count + NUMBER[key].meaning for key, count in counts.items()}
     words |= {"alpha_overlap": _overlap_words(rates, rule), "agreement_z": _agreement_words(rates, rule)}
@@ -103,7 +103,7 @@ def _balance(rates: Rates) -> str:
 
 def _peers(rates: Rates, peers: Peers, cells: int, glyphs: Glyphs) -> Lines:
     """A rate claims an E[N] through the formula; a length is its own claim about N."""
-    names = [said(peer.name, glyphs) for peer in peers.rates]
+    names = [in_repertoire(peer.name, glyphs) for peer in peers.rates]
     rows: list[list[Part]] = [[(name, "head") for name in ("engine", "calls it", "value", "E[N] by it", "measured")]]
     for peer, name in zip(peers.rates, names, strict=True):
         value = fixed(peer.value, 2, glyphs.none) if peer.is_length else prob(peer.value, none=glyphs.none)
@@ -121,9 +121,9 @@ def _peers(rates: Rates, peers: Peers, cells: int, glyphs: Glyphs) -> Lines:
     used = sum(len(text) for text, _ in lines[0])
     room = cells - used - 3
     if room >= 24:
-        words = ["", *(said(peer.definition, glyphs) for peer in peers.rates)]
+        words = ["", *(in_repertoire(peer.definition, glyphs) for peer in peers.rates)]
         lines = [
-            [*line, ("   " + shortened(text, room, glyphs), "head")] for line, text in zip(lines, words, strict=True)
+            [*line, ("   " + clipped(text, room, glyphs), "head")] for line, text in zip(lines, words, strict=True)
         ]
     return [heading(f"What other engines would print for {peers.rounds}", glyphs), *lines]
 
@@ -137,7 +137,7 @@ def _chances(bins: tuple[int, ...], rule: Rule, glyphs: Glyphs) -> Lines:
     most, total = max(bins), sum(bins)
     lines: Lines = [
         heading(f"{rule.overlap_name.capitalize()} of p and q", glyphs),
-        [(said(f"{rule.overlap_formula} at {counted(total, 'tested position')}", glyphs), "head")],
+        [(in_repertoire(f"{rule.overlap_formula} at {pluralised(total, 'tested position')}", glyphs), "head")],
     ]
     count = len(str(most))
     for index, number in enumerate(bins):
@@ -145,7 +145,7 @@ def _chances(bins: tuple[int, ...], rule: Rule, glyphs: Glyphs) -> Lines:
         share = number / most if most else 0.0
         lines.append(
             [
-                (said(f"{low} – {high.ljust(2)} ", glyphs), "head"),
+                (in_repertoire(f"{low} – {high.ljust(2)} ", glyphs), "head"),
                 (bar(share, _BAR, glyphs.eighths), "all"),
                 (f" {number:>{count}}", "text"),
             ]

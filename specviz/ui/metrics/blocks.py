@@ -14,7 +14,7 @@ from specviz.stats.rates import Rates
 
 Line = list[Part]
 Lines = list[Line]
-Layout = Callable[[int, Glyphs], Lines]
+PageBody = Callable[[int, Glyphs], Lines]
 """Lines of at most so many cells, in one of two repertoires."""
 
 GAP = 2
@@ -24,7 +24,7 @@ _SIGNS = str.maketrans({"Σ": "sum", "·": "*", "−": "-", "×": "x", "≥": ">
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class FactRow:
     """A number under its name: the value, how far to trust it, and what it means in one line."""
 
     label: str
@@ -34,7 +34,7 @@ class Fact:
     style: str = "text"
 
 
-def said(text: str, glyphs: Glyphs) -> str:
+def in_repertoire(text: str, glyphs: Glyphs) -> str:
     """Our own words in the repertoire of ``glyphs``."""
     return in_ascii(text.translate(_SIGNS)) if glyphs.ascii else text
 
@@ -44,12 +44,12 @@ def bounds(interval: tuple[float, float] | None) -> str:
     return f"[{prob(interval[0])} {prob(interval[1])}]" if interval else ""
 
 
-def shortened(text: str, cells: int, glyphs: Glyphs) -> str:
+def clipped(text: str, cells: int, glyphs: Glyphs) -> str:
     """Our own words in at most ``cells`` cells."""
     return text if width(text) <= cells else text[: max(0, cells - 1)] + glyphs.ellipsis
 
 
-def on_point(numbers: Sequence[str]) -> list[str]:
+def align_decimals(numbers: Sequence[str]) -> list[str]:
     """Numbers padded so that their decimal points stand below each other."""
     whole = [len(number.partition(".")[0]) for number in numbers]
     padded = [" " * (max(whole) - before) + number for number, before in zip(numbers, whole, strict=True)]
@@ -58,40 +58,43 @@ def on_point(numbers: Sequence[str]) -> list[str]:
 
 
 def heading(text: str, glyphs: Glyphs) -> Line:
-    return [(said(text, glyphs), "title")]
+    return [(in_repertoire(text, glyphs), "title")]
 
 
 def paragraph(text: str, cells: int, glyphs: Glyphs, style: str = "text") -> Lines:
-    return [[(line, style)] for line in _wrapped(said(text, glyphs), cells)]
+    return [[(line, style)] for line in _wrapped(in_repertoire(text, glyphs), cells)]
 
 
-def facts(rows: Sequence[Fact], cells: int, glyphs: Glyphs) -> Lines:
+def fact_lines(rows: Sequence[FactRow], cells: int, glyphs: Glyphs) -> Lines:
     """Aligned facts; their words wrap in a column of their own, below the number where there is no room for one."""
     if not rows:
         return []
-    values = on_point([said(fact.value, glyphs) for fact in rows])
-    labels, extras = [said(fact.label, glyphs) for fact in rows], [said(fact.extra, glyphs) for fact in rows]
+    values = align_decimals([in_repertoire(fact.value, glyphs) for fact in rows])
+    labels, extras = (
+        [in_repertoire(fact.label, glyphs) for fact in rows],
+        [in_repertoire(fact.extra, glyphs) for fact in rows],
+    )
     label, extra = max(map(width, labels)), max(map(width, extras))
     before = label + GAP + len(values[0]) + GAP + (extra + GAP if extra else 0)
-    beside = cells - before >= _LEAST_WORDS
-    indent, room = (before, min(_MOST_WORDS, cells - before)) if beside else (GAP, cells - GAP)
+    two_columns = cells - before >= _LEAST_WORDS
+    indent, room = (before, min(_MOST_WORDS, cells - before)) if two_columns else (GAP, cells - GAP)
     lines: Lines = []
     for fact, name, value, trust in zip(rows, labels, values, extras, strict=True):
         head: Line = [(_padded(name, label + GAP), "text"), (value, fact.style), (" " * GAP, "text")]
         if extra:
             head.append((_padded(trust, extra + GAP), "head"))
-        words = _wrapped(said(fact.words, glyphs), room)
-        if beside and words:
+        words = _wrapped(in_repertoire(fact.words, glyphs), room)
+        if two_columns and words:
             head.append((words.pop(0), "head"))
         lines.append(head)
         lines += [[(" " * indent + line, "head")] for line in words]
     return lines
 
 
-def number_facts(block: Block, rates: Rates, words: Mapping[str, str], styles: Mapping[str, str]) -> list[Fact]:
+def number_facts(block: Block, rates: Rates, words: Mapping[str, str], styles: Mapping[str, str]) -> list[FactRow]:
     """The numbers of a block. ``words`` and ``styles`` replace the meaning and the style "text" of a key."""
     return [
-        Fact(
+        FactRow(
             number.short_title(rates.overlap_name),
             compact(number, rates),
             compact_spread(number, rates),
@@ -118,7 +121,7 @@ def table(rows: Sequence[Sequence[Part]], right: Collection[int] = (), gap: int 
     return lines
 
 
-def beside(left: Lines, right: Lines, cells: int, gap: int = 4) -> Lines:
+def two_columns(left: Lines, right: Lines, cells: int, gap: int = 4) -> Lines:
     """Two blocks side by side, the left one in ``cells`` cells."""
     lines: Lines = []
     for index in range(max(len(left), len(right))):

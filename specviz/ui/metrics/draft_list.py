@@ -40,7 +40,7 @@ _IDS = {"id": 7, "token": 0, "rejected": 8, "tested": 6, "drafted": 7, "lost": 7
 _SPARED = ("u", "accept", "q", "p", "overlap", "lost", "i", "round"), ("drafted", "tested", "lost")
 """Columns that are left out where a token has too little room, the first one first."""
 
-Place = tuple[int, int]
+TokenPosition = tuple[int, int]
 """A round (1-based) and a row in it."""
 Order = Literal["ratio", "lost", "overlap", "ids"]
 ORDERS: tuple[Order, ...] = ("ratio", "lost", "overlap", "ids")
@@ -51,14 +51,14 @@ _ORDERED = {"ratio": "p/q", "lost": "lost", "overlap": "overlap"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listing:
+class TokenListing:
     """The head of a table, and its lines, told one by one: what each is about, what it says, and the place it leads to.
     ``words``: what it shows."""
 
     head: Line
     keys: NDArray[np.int64]
     line: Callable[[int], Line]
-    place: Callable[[int], Place]
+    position: Callable[[int], TokenPosition]
     words: str
 
     def __len__(self) -> int:
@@ -69,11 +69,11 @@ class Listing:
         return [self.line(index) for index in range(len(self))]
 
     @property
-    def places(self) -> list[Place]:
-        return [self.place(index) for index in range(len(self))]
+    def positions(self) -> list[TokenPosition]:
+        return [self.position(index) for index in range(len(self))]
 
 
-def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs, chance: str = "overlap") -> Listing:
+def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs, chance: str = "overlap") -> TokenListing:
     """A row a tested token; the others had no test to be told of. ``chance``: what the accept chance of a position is
     called."""
     part = range_of(drafts)
@@ -86,15 +86,15 @@ def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs, cha
     without = f" without {untested:,} that had no test" if untested and order != "lost" else ""
     named = {chance if name == "overlap" else name: width for name, width in columns.items()}
 
-    def place(index: int) -> Place:
+    def position(index: int) -> TokenPosition:
         row = shown[index]
         return row.round, row.row
 
-    return Listing(
+    return TokenListing(
         head=[(_GAP.join(_head(name, width) for name, width in named.items()), "head")],
         keys=shown.keys,
         line=lambda index: _drafted_line(shown[index], _ORDERED[order], columns, glyphs),
-        place=place,
+        position=position,
         words=_note(f"{_part(shown)} {what}{without}", "lost: expected tokens a rejection cost", cells),
     )
 
@@ -118,16 +118,16 @@ def _drafted_line(row: DraftedRow, ordered: str, columns: Mapping[str, int], gly
     return _line(cells, styles, columns, glyphs)
 
 
-def id_listing(drafts: Drafts, cells: int, glyphs: Glyphs) -> Listing:
+def id_listing(drafts: Drafts, cells: int, glyphs: Glyphs) -> TokenListing:
     """A row an id; each leads to its most costly rejection."""
     part = range_of(drafts)
     shown = top_ids(part, LIMIT)
     columns = _fitting(_IDS, _SPARED[1], cells)
-    return Listing(
+    return TokenListing(
         head=[(_GAP.join(_head(name, width) for name, width in columns.items()), "head")],
         keys=shown.keys,
         line=lambda index: _id_line(shown[index], columns, glyphs),
-        place=lambda index: costliest_rejection(part, int(shown.keys[index])),
+        position=lambda index: costliest_rejection(part, int(shown.keys[index])),
         words=_note(f"{_part(shown)} rejected ids", "lost: expected tokens all its rejections cost", cells),
     )
 

@@ -12,10 +12,10 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from specviz.ui.metrics.blocks import Layout, Lines
+from specviz.ui.metrics.blocks import Lines, PageBody
 from specviz.ui.widgets.cell_widget import CellWidget
 
-STYLES = (
+PAGE_STYLES = (
     "text",
     "strong",
     "title",
@@ -31,39 +31,39 @@ STYLES = (
 )
 
 
-class Page(CellWidget, ScrollView, can_focus=True):
+class MetricsPage(CellWidget, ScrollView, can_focus=True):
     """Lines laid out anew for every width; only those in view are painted."""
 
     PREFIX = "page"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"page--{name}" for name in STYLES}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"page--{name}" for name in PAGE_STYLES}
     DEFAULT_CSS = """
-    Page {
+    MetricsPage {
         width: 1fr; padding: 0 1; overflow-x: hidden; overflow-y: auto;
         scrollbar-size-vertical: 1; scrollbar-gutter: stable;
         background: $background; color: $foreground;
     }
-    Page > .page--text { color: $foreground; }
-    Page > .page--strong { color: $foreground; text-style: bold; }
-    Page > .page--title { color: $accent; text-style: bold; }
-    Page > .page--head { color: $secondary; }
-    Page > .page--tested { color: $plot-tested; }
-    Page > .page--all { color: $plot-overlap; }
-    Page > .page--measured { color: $plot-measured; }
-    Page > .page--formula { color: $plot-formula; }
-    Page > .page--good { color: $success; text-style: bold; }
-    Page > .page--warning { color: $warning; text-style: bold; }
-    Page > .page--error { color: $error; text-style: bold; }
-    Page > .page--accent { color: $accent; text-style: bold; }
+    MetricsPage > .page--text { color: $foreground; }
+    MetricsPage > .page--strong { color: $foreground; text-style: bold; }
+    MetricsPage > .page--title { color: $accent; text-style: bold; }
+    MetricsPage > .page--head { color: $secondary; }
+    MetricsPage > .page--tested { color: $plot-tested; }
+    MetricsPage > .page--all { color: $plot-overlap; }
+    MetricsPage > .page--measured { color: $plot-measured; }
+    MetricsPage > .page--formula { color: $plot-formula; }
+    MetricsPage > .page--good { color: $success; text-style: bold; }
+    MetricsPage > .page--warning { color: $warning; text-style: bold; }
+    MetricsPage > .page--error { color: $error; text-style: bold; }
+    MetricsPage > .page--accent { color: $accent; text-style: bold; }
     """
 
     def __init__(self, *, id: str, ascii: bool = False) -> None:
         super().__init__(id=id, ascii=ascii)
-        self._layout: Layout | None = None
+        self._layout: PageBody | None = None
         self._width = 0
         self._lines: Lines = []
         self._strips: dict[int, Strip] = {}
 
-    def show(self, layout: Layout) -> None:
+    def show(self, layout: PageBody) -> None:
         self._layout = layout
         self._lay_out()
 
@@ -94,7 +94,7 @@ class Page(CellWidget, ScrollView, can_focus=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BarChoice:
     """One of a row: its name, and the action behind it."""
 
     label: str
@@ -113,12 +113,12 @@ class ChoiceBar(Widget):
     }
     """
 
-    def __init__(self, choices: Sequence[Choice], *, id: str) -> None:
+    def __init__(self, choices: Sequence[BarChoice], *, id: str) -> None:
         super().__init__(id=id)
         self._choices = choices
         self._taken = 0
 
-    def offer(self, choices: Sequence[Choice]) -> None:
+    def offer(self, choices: Sequence[BarChoice]) -> None:
         """The same choices by other names."""
         if choices != self._choices:
             self._choices = choices

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from specviz.core.events import Settings
-from specviz.render.numbers import counted
+from specviz.render.numbers import pluralised
 from specviz.stats.draft_table import DraftRange, DraftTable
 from specviz.stats.run_stats import Rates, RunStats
 
@@ -43,7 +43,7 @@ class Scope:
             return f"{_span(self.rates.first, self.shown)}, since the settings changed"
         if self.shown < self.recorded:
             return f"{_span(1, self.shown)} of {self.recorded}"
-        return "the first round" if self.shown == 1 else f"all {counted(self.shown, 'round')}"
+        return "the first round" if self.shown == 1 else f"all {pluralised(self.shown, 'round')}"
 
     @property
     def tokens_title(self) -> str:

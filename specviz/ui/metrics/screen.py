@@ -11,9 +11,9 @@ from textual.binding import Binding, BindingType
 from specviz.render.screen_text import literal
 from specviz.ui.dialogs.dialog import Dialog
 from specviz.ui.metrics.acceptance import acceptance
-from specviz.ui.metrics.blocks import Layout
+from specviz.ui.metrics.blocks import PageBody
 from specviz.ui.metrics.draft_list import Order
-from specviz.ui.metrics.page import Choice, ChoiceBar, Page
+from specviz.ui.metrics.page import BarChoice, ChoiceBar, MetricsPage
 from specviz.ui.metrics.scope import Scope, scope_of
 from specviz.ui.metrics.speed import speed
 from specviz.ui.metrics.tokens_per_round import tokens_per_round
@@ -30,12 +30,12 @@ MOST_SHARE = 0.1
 """Of the time: what bringing a tab up to date may take; a dear one is brought up to date less often."""
 
 TABS = (
-    Choice("Acceptance", "tab(0)"),
-    Choice("Tokens per round", "tab(1)"),
-    Choice("Speed", "tab(2)"),
-    Choice("Tokens", "tab(3)"),
+    BarChoice("Acceptance", "tab(0)"),
+    BarChoice("Tokens per round", "tab(1)"),
+    BarChoice("Speed", "tab(2)"),
+    BarChoice("Tokens", "tab(3)"),
 )
-PAGES: tuple[Callable[[Scope], Layout], ...] = (acceptance, tokens_per_round, speed)
+PAGES: tuple[Callable[[Scope], PageBody], ...] = (acceptance, tokens_per_round, speed)
 TOKENS = 3
 """The tab that is a table and not a page."""
 
@@ -68,9 +68,9 @@ class MetricsScreen(Dialog[tuple[int, int]]):
         & > #metrics-title { background: $panel; }
         & > #metrics-tabs { background: $surface; }
         & > #metrics-keys { background: $panel; }
-        & > Page, & > TokensTab { height: 1fr; }
-        &.-tall > Page, &.-tall > TokensTab { margin-top: 1; }
-        & > TokensTab, &.-tokens > Page { display: none; }
+        & > MetricsPage, & > TokensTab { height: 1fr; }
+        &.-tall > MetricsPage, &.-tall > TokensTab { margin-top: 1; }
+        & > TokensTab, &.-tokens > MetricsPage { display: none; }
         &.-tokens > TokensTab { display: block; }
     }
     """
@@ -80,7 +80,7 @@ class MetricsScreen(Dialog[tuple[int, int]]):
         self._timeline = timeline
         self._title = StatusLine(id="metrics-title", ascii=ascii)
         self._bar = ChoiceBar(TABS, id="metrics-tabs")
-        self._page = Page(id="metrics-page", ascii=ascii)
+        self._page = MetricsPage(id="metrics-page", ascii=ascii)
         self._tokens = TokensTab(id="metrics-tokens", ascii=ascii)
         self._keys = KeyBar(id="metrics-keys", ascii=ascii)
         self._tab = 0
@@ -142,12 +142,12 @@ class MetricsScreen(Dialog[tuple[int, int]]):
         self._tab = index
         self._bar.show(index)
         self.set_class(index == TOKENS, "-tokens")
-        self._keys.show([(way, (True,) * len(way.shown)) for way in self._ways()])
+        self._keys.show([(hint, (True,) * len(hint.shown)) for hint in self._hints()])
         (self._tokens.table if index == TOKENS else self._page).focus()
         self._page.scroll_home(animate=False)
         self._update()
 
-    def _ways(self) -> tuple[Hint, ...]:
+    def _hints(self) -> tuple[Hint, ...]:
         return (TAB, ORDER, ROW, GO, BACK) if self._tab == TOKENS else (TAB, SCROLL, BACK)
 
     def action_step(self, step: int) -> None:
@@ -168,12 +168,12 @@ class MetricsScreen(Dialog[tuple[int, int]]):
             self._tokens.order_next()
 
     def action_go(self) -> None:
-        if self._tab == TOKENS and (place := self._tokens.table.place):
-            self.answer(place)
+        if self._tab == TOKENS and (position := self._tokens.table.position):
+            self.answer(position)
 
     def action_back(self) -> None:
         self.answer(None)
 
     @on(TokensTab.Chosen)
     def _chosen(self, message: TokensTab.Chosen) -> None:
-        self.answer(message.place)
+        self.answer(message.position)

@@ -4,18 +4,28 @@ from functools import partial
 
 from specviz.core.drafters import DEFAULT_DRAFTER, drafter_spec
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import prob, times, two_decimal_ms
+from specviz.render.numbers import prob, speedup_text, two_decimal_ms
 from specviz.stats.numbers_table import NUMBER
 from specviz.stats.rates import Rates
 from specviz.stats.speed import SpeedView, speed_view
-from specviz.ui.metrics.blocks import Fact, Layout, Lines, beside, facts, heading, number_facts, paragraph, stacked
+from specviz.ui.metrics.blocks import (
+    FactRow,
+    Lines,
+    PageBody,
+    fact_lines,
+    heading,
+    number_facts,
+    paragraph,
+    stacked,
+    two_columns,
+)
 from specviz.ui.metrics.scope import Scope
 from specviz.ui.metrics.speed_chart import curve_lines
 
 _TWO_BLOCKS, _ROUND = 112, 52
 
 
-def speed(scope: Scope) -> Layout:
+def speed(scope: Scope) -> PageBody:
     drafter = scope.settings.drafter if scope.settings else DEFAULT_DRAFTER
     if not scope.rates.rounds:
         return partial(paragraph, f"No round{scope.yet}.")
@@ -31,21 +41,21 @@ def _page(view: SpeedView, rates: Rates, lacking: str, cells: int, glyphs: Glyph
     steps = _block("One step of each model", step_facts(view, rates), cells - _ROUND - 4 if two else cells, glyphs)
     return stacked(
         paragraph(slower(view), cells, glyphs, "warning") if view.slower else [],
-        beside(costs, steps, _ROUND) if two else stacked(costs, steps),
+        two_columns(costs, steps, _ROUND) if two else stacked(costs, steps),
         _block("Speedup over the target alone", speedup_facts(view, rates), cells, glyphs),
         paragraph(lacking, cells, glyphs, "warning"),
         curve_lines(view, cells, glyphs),
     )
 
 
-def _block(title: str, rows: list[Fact], cells: int, glyphs: Glyphs) -> Lines:
-    return [heading(title, glyphs), *facts(rows, cells, glyphs)]
+def _block(title: str, rows: list[FactRow], cells: int, glyphs: Glyphs) -> Lines:
+    return [heading(title, glyphs), *fact_lines(rows, cells, glyphs)]
 
 
 def slower(view: SpeedView) -> str:
     by = "measured cost" if view.measured_cost is not None else "model"
     value = view.measured_cost if view.measured_cost is not None else view.model
-    return f"Slower than the target alone: {times(value)} by {by}."
+    return f"Slower than the target alone: {speedup_text(value)} by {by}."
 
 
 def unknown(view: SpeedView, drafter: str, yet: str, *, to_come: bool) -> str:
@@ -64,7 +74,7 @@ def unknown(view: SpeedView, drafter: str, yet: str, *, to_come: bool) -> str:
     return ""
 
 
-def round_facts(view: SpeedView, rates: Rates) -> list[Fact]:
+def round_facts(view: SpeedView, rates: Rates) -> list[FactRow]:
     words = {}
     if view.draft_step_ms is not None:
         words["draft_ms"] = f"{two_decimal_ms(view.draft_step_ms)} a drafted token"
@@ -73,7 +83,7 @@ def round_facts(view: SpeedView, rates: Rates) -> list[Fact]:
     return number_facts("times", rates, words, dict.fromkeys(("draft_ms", "verify_ms", "decide_ms"), "measured"))
 
 
-def step_facts(view: SpeedView, rates: Rates) -> list[Fact]:
+def step_facts(view: SpeedView, rates: Rates) -> list[FactRow]:
     at = "" if rates.at_length is None else f" at {rates.at_length} tokens, calibrated"
     paper = f"; the paper's c is 1/c, {1 / view.c:.2f}" if view.c else ""
     words = {key: NUMBER[key].meaning + at for key in ("target_step_ms", "draft_step_ms")}
@@ -81,7 +91,7 @@ def step_facts(view: SpeedView, rates: Rates) -> list[Fact]:
     return [
         *number_facts("model steps", rates, words, {}),
         *(
-            Fact(
+            FactRow(
                 f"T_verify({m})",
                 two_decimal_ms(time),
                 words=f"median since round 2 at {m} ids" if m > 1 else "plain rounds since round 2",
@@ -91,7 +101,7 @@ def step_facts(view: SpeedView, rates: Rates) -> list[Fact]:
     ]
 
 
-def speedup_facts(view: SpeedView, rates: Rates) -> list[Fact]:
+def speedup_facts(view: SpeedView, rates: Rates) -> list[FactRow]:
     k = "–" if view.k is None else str(view.k)
     at = f" at α tested {prob(rates.alpha_tested)} and K {k}."
     words = {
@@ -123,7 +133,7 @@ def _best_words(view: SpeedView) -> str:
         return NUMBER["best_k"].meaning
     if view.best_k == 0:
         return "do not speculate: no K is faster than the target alone at this α and c."
-    return f"{times(view.best_speedup)}, the most by the model at this α and c."
+    return f"{speedup_text(view.best_speedup)}, the most by the model at this α and c."
 
 
 def _tone(value: float | None) -> str:

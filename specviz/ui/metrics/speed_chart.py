@@ -3,7 +3,7 @@
 from specviz.render.cells import EIGHTHS
 from specviz.render.glyphs import Glyphs
 from specviz.stats.speed import SpeedView
-from specviz.ui.metrics.blocks import Line, Lines, heading, said
+from specviz.ui.metrics.blocks import Line, Lines, heading, in_repertoire
 
 ROWS = 8
 _LABEL = 6
@@ -67,4 +67,4 @@ def _key(view: SpeedView, glyphs: Glyphs) -> Line:
     if view.best_k is not None:
         parts.append(f"{_BEST} best K {view.best_k}")
     parts.append(f"{glyphs.dash} the target alone")
-    return [(" " * _LABEL + said("   ".join(parts), glyphs), "head")]
+    return [(" " * _LABEL + in_repertoire("   ".join(parts), glyphs), "head")]

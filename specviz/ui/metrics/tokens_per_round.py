@@ -4,24 +4,24 @@ from functools import partial
 
 from specviz.render.cells import Part, bar
 from specviz.render.glyphs import Glyphs
-from specviz.render.numbers import counted, fixed, prob
+from specviz.render.numbers import fixed, pluralised, prob
 from specviz.stats.formula_gap import Dependence, Share, dependence
 from specviz.stats.numbers_table import NUMBER
 from specviz.stats.rates import Rates
 from specviz.ui.metrics.blocks import (
-    Fact,
-    Layout,
+    FactRow,
     Lines,
-    beside,
+    PageBody,
+    align_decimals,
     bounds,
-    facts,
+    fact_lines,
     heading,
+    in_repertoire,
     number_facts,
-    on_point,
     paragraph,
-    said,
     stacked,
     table,
+    two_columns,
 )
 from specviz.ui.metrics.scope import Scope
 
@@ -29,7 +29,7 @@ _TWO_BLOCKS = 108
 _HISTOGRAM, _BAR = 46, 26
 
 
-def tokens_per_round(scope: Scope) -> Layout:
+def tokens_per_round(scope: Scope) -> PageBody:
     if scope.rates.tokens_per_round is None:
         return partial(paragraph, f"No whole round{scope.yet}.")
     return partial(_page, scope.rates, dependence(scope.stats.table, scope.rates))
@@ -37,15 +37,15 @@ def tokens_per_round(scope: Scope) -> Layout:
 
 def _page(rates: Rates, why: Dependence, cells: int, glyphs: Glyphs) -> Lines:
     left, right = _histogram(rates, glyphs), stacked(_causes(why, glyphs), _drift(why, rates, glyphs))
-    below = beside(left, right, _HISTOGRAM) if cells >= _TWO_BLOCKS else stacked(left, right)
+    below = two_columns(left, right, _HISTOGRAM) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
-        facts(length_facts(rates), cells, glyphs), paragraph(reading(rates, why), cells, glyphs, "strong"), below
+        fact_lines(length_facts(rates), cells, glyphs), paragraph(reading(rates, why), cells, glyphs, "strong"), below
     )
 
 
-def length_facts(rates: Rates) -> list[Fact]:
+def length_facts(rates: Rates) -> list[FactRow]:
     from_16 = " (from 16 rounds on)" if rates.tokens_per_round_se is None else ""
-    rounds = counted(sum(rates.histogram.values()), "uncut round")
+    rounds = pluralised(sum(rates.histogram.values()), "uncut round")
     words = {
         "tokens_per_round": f"mean N of {rounds}, ± one standard error{from_16} by batch means.",
         "formula_at_tested": f"{NUMBER['formula_at_tested'].meaning} at α tested {prob(rates.alpha_tested)},"
@@ -81,7 +81,9 @@ def _histogram(rates: Rates, glyphs: Glyphs) -> Lines:
     lengths = sorted(rates.histogram)
     expected = [rates.expected_histogram.get(n) for n in lengths]
     most = max([1.0, *map(float, rates.histogram.values()), *(value or 0.0 for value in expected)])
-    numbers = on_point([*(str(rates.histogram[n]) for n in lengths), *(_expected(value, glyphs) for value in expected)])
+    numbers = align_decimals(
+        [*(str(rates.histogram[n]) for n in lengths), *(_expected(value, glyphs) for value in expected)]
+    )
     index = len(str(lengths[-1]))
     lines: Lines = [
         heading("Rounds by N, the tokens they brought", glyphs),
@@ -89,7 +91,7 @@ def _histogram(rates: Rates, glyphs: Glyphs) -> Lines:
             (glyphs.full, "measured"),
             (" measured  ", "head"),
             (glyphs.rest, "formula"),
-            (said(" expected by P(N = i) at α tested", glyphs), "head"),
+            (in_repertoire(" expected by P(N = i) at α tested", glyphs), "head"),
         ],
     ]
     for row, (n, value) in enumerate(zip(lengths, expected, strict=True)):
@@ -147,4 +149,4 @@ def _span(first: int, last: int) -> str:
 
 
 def _table(rows: list[list[Part]], glyphs: Glyphs, right: tuple[int, ...]) -> Lines:
-    return table([[(said(text, glyphs), style) for text, style in row] for row in rows], right)
+    return table([[(in_repertoire(text, glyphs), style) for text, style in row] for row in rows], right)

@@ -15,19 +15,19 @@ from textual.widgets import Static
 from specviz.render.glyphs import SIGNS, glyphs
 from specviz.render.screen_text import in_ascii
 from specviz.ui.metrics.blocks import Line
-from specviz.ui.metrics.draft_list import ORDERS, Listing, Order, Place, drafted_listing, id_listing
-from specviz.ui.metrics.page import Choice, ChoiceBar
+from specviz.ui.metrics.draft_list import ORDERS, Order, TokenListing, TokenPosition, drafted_listing, id_listing
+from specviz.ui.metrics.page import BarChoice, ChoiceBar
 from specviz.ui.metrics.scope import Scope
 from specviz.ui.widgets.line_list import DrawnLine, LineList
 
 
-def choices(chance: str) -> tuple[Choice, ...]:
+def choices(chance: str) -> tuple[BarChoice, ...]:
     """The orders; ``chance`` is what the accept chance of a position is called."""
     return (
-        Choice("lowest p/q", "order('ratio')"),
-        Choice("most costly", "order('lost')"),
-        Choice(f"lowest {chance}", "order('overlap')"),
-        Choice("rejected ids", "order('ids')"),
+        BarChoice("lowest p/q", "order('ratio')"),
+        BarChoice("most costly", "order('lost')"),
+        BarChoice(f"lowest {chance}", "order('overlap')"),
+        BarChoice("rejected ids", "order('ids')"),
     )
 
 
@@ -59,9 +59,9 @@ class TokenTable(LineList, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self._listing: Listing | None = None
+        self._listing: TokenListing | None = None
 
-    def fill(self, listing: Listing, *, stay: bool) -> None:
+    def fill(self, listing: TokenListing, *, stay: bool) -> None:
         """Show a listing. ``stay``: the cursor stays on what it is on, and that where it is, if it is still listed."""
         shown, self._listing = self._listing, listing
         row, line = self.cursor_row, self.cursor_row - self.scroll_offset.y
@@ -75,9 +75,9 @@ class TokenTable(LineList, can_focus=True):
         return len(self._listing) if self._listing else 0
 
     @property
-    def place(self) -> Place | None:
+    def position(self) -> TokenPosition | None:
         """Where the line under the cursor leads."""
-        return self._listing.place(self.cursor_row) if self._listing and self.row_count else None
+        return self._listing.position(self.cursor_row) if self._listing and self.row_count else None
 
     def draw_head(self, width: int) -> DrawnLine:
         return self._styled(self._listing.head if self._listing else []), Style.null()
@@ -131,9 +131,9 @@ class TokensTab(Vertical):
     class Chosen(Message):
         """A row was chosen: the way to its round."""
 
-        def __init__(self, place: Place) -> None:
+        def __init__(self, position: TokenPosition) -> None:
             super().__init__()
-            self.place = place
+            self.position = position
 
     def __init__(self, *, id: str, ascii: bool = False) -> None:
         super().__init__(id=id)
@@ -187,5 +187,5 @@ class TokensTab(Vertical):
 
     @on(TokenTable.Selected)
     def _selected(self) -> None:
-        if place := self.table.place:
-            self.post_message(self.Chosen(place))
+        if position := self.table.position:
+            self.post_message(self.Chosen(position))

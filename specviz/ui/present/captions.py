@@ -5,10 +5,10 @@ from typing import NamedTuple
 from specviz.core.events import Drafted, End, Round
 from specviz.core.rule import rule_of
 from specviz.core.safe_text import clip, width
-from specviz.render.explanations import ENDS, PLAIN, ending, greedy
+from specviz.render.explanations import END_REASONS, PLAIN_REASONS, end_text, is_greedy
 from specviz.render.glyphs import UNICODE, Glyphs
-from specviz.render.numbers import counted, fixed, prob, told_apart
-from specviz.render.phases import Reveal, focus
+from specviz.render.numbers import distinguishing_digits, fixed, pluralised, prob
+from specviz.render.phases import Reveal, focus_row
 from specviz.render.screen_text import literal
 from specviz.stats.rates import LiveRates
 from specviz.ui.main.actions import RunActions
@@ -24,7 +24,7 @@ _FAR, _ROOMY = 8, 80
 """Most cells between two numbers; cells of a line on which every name is written out."""
 _NAME_CELLS, _LEAST_NAME = 30, 12
 # fmt: off
-KEYS: dict[str, tuple[Key[RunActions], ...]] = {
+PRESENT_KEYS: dict[str, tuple[Key[RunActions], ...]] = {
     "Reveal": (
         Key("phase(1)", ("pagedown", "right"), "pgdn →", "next phase", "Draft, verification, verdicts, last token"),
         Key("phase(-1)", ("pageup", "left"), "pgup ←", "previous phase", "One phase back"),
@@ -67,17 +67,17 @@ def caption(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE) -> Ca
     if not reveal.verified:
         return Caption("The draft proposes", f"{reveal.drafted} of {round.k}")
     if reveal.decided:
-        return _test(round, focus(round, reveal))
+        return _test(round, focus_row(round, reveal))
     if round.k:
-        by, *short = _rule(round)
+        by, *shorter = _rule(round)
         said = f"The target reads {'it' if round.k == 1 else f'all {round.k}'} in one pass"
-        return Caption(said, by, tuple(short))
-    why = PLAIN[round.plain_reason] if round.plain_reason else ""
+        return Caption(said, by, tuple(shorter))
+    why = PLAIN_REASONS[round.plain_reason] if round.plain_reason else ""
     return Caption("No draft: the target alone", why, (why.removeprefix("the "),))
 
 
 def _rule(round: Round) -> tuple[str, ...]:
-    if greedy(round):
+    if is_greedy(round):
         return "kept if it is the target's own first choice", "kept: its own first choice", "first choices kept"
     return rule_of(round.settings.rule).captions
 
@@ -90,27 +90,27 @@ def _test(round: Round, row: int) -> Caption:
 
 def _why(round: Round, drafted: Drafted) -> str:
     kept = drafted.verdict == "accepted"
-    if greedy(round):
+    if is_greedy(round):
         return f"it is {'' if kept else 'not '}the target's first choice"
     if rule_of(round.settings.rule).test == "sample":
         return f"the target drew {'the same' if kept else 'another'}"
     if drafted.test is None:
         return ""
-    u, chance = told_apart(*drafted.test)
+    u, chance = distinguishing_digits(*drafted.test)
     return f"u {u} is {'' if kept else 'not '}below {chance}"
 
 
 def _last(round: Round, glyphs: Glyphs) -> Caption:
     last = round.correction
     if last is None:
-        return Caption("The text ends inside the draft", ENDS[round.stop] if round.stop else "")
-    gained = counted(round.n_emitted, "token")
+        return Caption("The text ends inside the draft", END_REASONS[round.stop] if round.stop else "")
+    gained = pluralised(round.n_emitted, "token")
     by = f"{gained} from one pass", (gained, f"+{round.n_emitted}")
     if last.origin == "bonus":
         what = "It was accepted" if round.k == 1 else f"All {round.k} were accepted"
         return Caption(f"{what}, so one more comes free", *by)
     if last.origin == "resampled":
-        how = "the target's first choice" if greedy(round) else f"drawn from max(0, p {glyphs.minus} q)"
+        how = "the target's first choice" if is_greedy(round) else f"drawn from max(0, p {glyphs.minus} q)"
         return Caption(f"Replaced: {how}", *by)
     return Caption("Drawn by the target", *by)
 
@@ -127,7 +127,7 @@ def _pair(draft: str, target: str, cells: int) -> str:
 
 
 def at_the_end(end: End, glyphs: Glyphs = UNICODE) -> Caption:
-    return Caption("End", ending(end, glyphs))
+    return Caption("End", end_text(end, glyphs))
 
 
 def caption_fields(told: Caption, *, tone: Tone = "strong", ascii: bool = False) -> list[StatusField]:

@@ -9,7 +9,7 @@ SMALLEST_BOX = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ChipForm:
     """How a place is built, in lines from above: the token's box, its test as a bar, its verdict, what takes its place.
 
     ``sign`` 0: the verdict stands in the box. ``least``: cells of a chip below which the form is too narrow; ``gap``
@@ -34,22 +34,22 @@ class Form:
         return self.box + self.bar + self.sign + self.drop
 
 
-FORMS = (
-    Form(box=7, bar=2, sign=4, drop=6, least=15, gap=3, apart=2),
-    Form(box=5, bar=2, sign=4, drop=4, least=13, gap=3, apart=2),
-    Form(box=3, bar=1, sign=1, drop=3, least=11, gap=2, apart=1),
-    Form(box=3, bar=0, sign=0, drop=1, least=10, gap=1, apart=0),
-    Form(box=1, bar=0, sign=0, drop=1, least=9, gap=1, apart=0),
-    Form(box=1, bar=0, sign=0, drop=0, least=9, gap=1, apart=0),
+CHIP_FORMS = (
+    ChipForm(box=7, bar=2, sign=4, drop=6, least=15, gap=3, apart=2),
+    ChipForm(box=5, bar=2, sign=4, drop=4, least=13, gap=3, apart=2),
+    ChipForm(box=3, bar=1, sign=1, drop=3, least=11, gap=2, apart=1),
+    ChipForm(box=3, bar=0, sign=0, drop=1, least=10, gap=1, apart=0),
+    ChipForm(box=1, bar=0, sign=0, drop=1, least=9, gap=1, apart=0),
+    ChipForm(box=1, bar=0, sign=0, drop=0, least=9, gap=1, apart=0),
 )
 """From the largest to the smallest; in the last one nothing is beneath, and what takes a token's place stands on it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ChipGrid:
     """``rows`` of ``columns`` places, each ``cells`` wide."""
 
-    form: Form
+    form: ChipForm
     columns: int
     rows: int
     cells: int
@@ -63,21 +63,21 @@ class Grid:
         return self.columns * self.cells + (self.columns - 1) * self.form.gap
 
 
-def grid(places: int, width: int, height: int) -> Grid:
+def grid(places: int, width: int, height: int) -> ChipGrid:
     """The grid of the largest form in which so many places fit into ``width`` cells and ``height`` lines.
 
     Where none fits the smallest form is given, higher than ``height``.
     """
-    for form in FORMS:
+    for form in CHIP_FORMS:
         made = _grid(places, width, form)
         if made.height <= height and made.cells >= form.least:
             return made
     return made
 
 
-def _grid(places: int, width: int, form: Form) -> Grid:
+def _grid(places: int, width: int, form: ChipForm) -> ChipGrid:
     most = max(1, (width + form.gap) // (form.least + form.gap))
     rows = -(-places // most)
     columns = -(-places // rows)
     cells = (width - form.gap * (columns - 1)) // columns
-    return Grid(form, columns, rows, max(1, min(MOST_CELLS, cells)))
+    return ChipGrid(form, columns, rows, max(1, min(MOST_CELLS, cells)))

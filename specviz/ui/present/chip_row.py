@@ -7,8 +7,8 @@ from rich.style import Style
 from specviz.render.cells import Line
 from specviz.render.glyphs import COMPONENTS, component, component_css
 from specviz.render.phases import WAITING
-from specviz.ui.present.chip_grid import Grid, grid
-from specviz.ui.present.chips import Moment, chips, legend
+from specviz.ui.present.chip_grid import ChipGrid, grid
+from specviz.ui.present.chips import AnimationFrame, chip_legend, chips
 from specviz.ui.widgets.cell_widget import CellWidget
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
@@ -39,8 +39,8 @@ class ChipRow(CellWidget):
 
     def __init__(self, *, id: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, ascii=ascii)
-        self._moment: Moment | None = None
-        self._grid: Grid = grid(1, 1, 1)
+        self._frame: AnimationFrame | None = None
+        self._grid: ChipGrid = grid(1, 1, 1)
 
     def reserve(self, places: int, width: int, height: int) -> None:
         """Make room for so many tokens in so many cells and lines; what it takes becomes the widget's height."""
@@ -50,16 +50,16 @@ class ChipRow(CellWidget):
             self.styles.height = made.height
             self.redraw()
 
-    def show(self, moment: Moment | None) -> None:
+    def show(self, frame: AnimationFrame | None) -> None:
         """None: before the first round, what the chips mean."""
-        if moment != self._moment:
-            self._moment = moment
+        if frame != self._frame:
+            self._frame = frame
             self.redraw()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        if self._moment is None:
-            return legend(self._grid, self._glyphs)
-        return chips(self._moment, self._grid, self._glyphs)
+        if self._frame is None:
+            return chip_legend(self._grid, self._glyphs)
+        return chips(self._frame, self._grid, self._glyphs)
 
     def style_of(self, name: str) -> Style:
         part, _, kind = name.partition(":")

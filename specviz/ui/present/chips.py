@@ -11,10 +11,10 @@ from typing import NamedTuple
 from specviz.core.events import Drafted, Emitted, Round
 from specviz.core.safe_text import clip, visible, width
 from specviz.render.cells import Line, accept_bar, beside, padded
-from specviz.render.explanations import greedy
+from specviz.render.explanations import is_greedy
 from specviz.render.glyphs import Glyphs
-from specviz.render.phases import WAITING, Reveal, Stage, focus, mark_of, stage
-from specviz.ui.present.chip_grid import SMALLEST_BOX, Form, Grid
+from specviz.render.phases import WAITING, Reveal, RowStage, focus_row, mark_of, row_stage
+from specviz.ui.present.chip_grid import SMALLEST_BOX, ChipForm, ChipGrid
 
 LANDED = 0.5
 """Of a verdict's phase: until then u falls onto the bar, from then on the verdict stands."""
@@ -54,7 +54,7 @@ BIG_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class AnimationFrame:
     """A round as far as it has come, and how far its present phase has."""
 
     round: Round
@@ -68,50 +68,50 @@ class Moment:
         return reveal is not None and reveal.verified and not reveal.decided and not reveal.last and self.progress < 1
 
     @property
-    def falling(self) -> int | None:
+    def row_under_test(self) -> int | None:
         """The row whose u is on its way; None in any other phase."""
         reveal = self.reveal
         if reveal is None or reveal.last or not reveal.decided or self.progress >= LANDED:
             return None
-        return focus(self.round, reveal)
+        return focus_row(self.round, reveal)
 
     @property
-    def dropping(self) -> float:
+    def last_token_progress(self) -> float:
         """How much of the last token has come in, from 0 to 1."""
         if self.reveal is None or self.reveal.last:
             return self.progress
         return 0.0
 
-    def known(self, row: int, swept: float) -> Stage:
+    def known(self, row: int, swept: float) -> RowStage:
         """How much of a drafted token is known where the target's pass has come past ``swept`` of the row of chips."""
-        known = stage(self.round, self.reveal, row)
+        known = row_stage(self.round, self.reveal, row)
         if known == "scored" and self.sweeping and self.progress < swept:
             return "drafted"
-        falling = self.falling
-        if known == "decided" and falling is not None and row >= falling:
+        row_under_test = self.row_under_test
+        if known == "decided" and row_under_test is not None and row >= row_under_test:
             return "scored"
         return known
 
 
-def chips(moment: Moment, grid: Grid, glyphs: Glyphs) -> list[Line]:
+def chips(frame: AnimationFrame, grid: ChipGrid, glyphs: Glyphs) -> list[Line]:
     """All lines of the grid, each as wide as it is."""
     lines: list[Line] = []
     for first in range(0, grid.columns * grid.rows, grid.columns):
         if lines:
             lines += [[] for _ in range(grid.form.apart)]
-        places = [_place(moment, first + column, column, grid, glyphs) for column in range(grid.columns)]
+        places = [_place(frame, first + column, column, grid, glyphs) for column in range(grid.columns)]
         lines += beside(places, [grid.cells] * grid.columns, grid.form.gap, ascii=glyphs.ascii)
     return lines
 
 
-def legend(grid: Grid, glyphs: Glyphs) -> list[Line]:
+def chip_legend(grid: ChipGrid, glyphs: Glyphs) -> list[Line]:
     """What the chips mean, as chips, in the lines of the grid."""
     kinds = ("accepted", "rejected", "untested", "bonus")[: grid.columns]
     places = [_meaning(kind, grid, glyphs) for kind in kinds]
     return beside(places, [grid.cells] * len(kinds), grid.form.gap, ascii=glyphs.ascii)
 
 
-def _meaning(kind: str, grid: Grid, glyphs: Glyphs) -> list[Line]:
+def _meaning(kind: str, grid: ChipGrid, glyphs: Glyphs) -> list[Line]:
     form, cells = grid.form, grid.cells
     lines: list[Line] = [[] for _ in range(form.height)]
     outline = {"untested": "dropped", "bonus": "last"}.get(kind, kind)
@@ -127,21 +127,21 @@ def _meaning(kind: str, grid: Grid, glyphs: Glyphs) -> list[Line]:
     return lines
 
 
-def _place(moment: Moment, slot: int, column: int, grid: Grid, glyphs: Glyphs) -> list[Line]:
+def _place(frame: AnimationFrame, slot: int, column: int, grid: ChipGrid, glyphs: Glyphs) -> list[Line]:
     form, cells = grid.form, grid.cells
     lines: list[Line] = [[] for _ in range(form.height)]
-    if slot < moment.round.k:
-        drafted = moment.round.drafted[slot]
-        known = moment.known(slot, (column + 1) / grid.columns)
+    if slot < frame.round.k:
+        drafted = frame.round.drafted[slot]
+        known = frame.known(slot, (column + 1) / grid.columns)
         if known != "hidden":
-            _put(lines, 0, _drafted(drafted, known, moment, slot, form, cells, glyphs))
-    last = moment.round.correction
-    if last is not None and slot == moment.round.n_accepted and moment.dropping > 0:
-        _drop(lines, last, slot < moment.round.k, moment.dropping, grid, glyphs)
+            _put(lines, 0, _drafted(drafted, known, frame, slot, form, cells, glyphs))
+    last = frame.round.correction
+    if last is not None and slot == frame.round.n_accepted and frame.last_token_progress > 0:
+        _drop(lines, last, slot < frame.round.k, frame.last_token_progress, grid, glyphs)
     return lines
 
 
-def _drop(lines: list[Line], last: Emitted, replaces: bool, come: float, grid: Grid, glyphs: Glyphs) -> None:
+def _drop(lines: list[Line], last: Emitted, replaces: bool, come: float, grid: ChipGrid, glyphs: Glyphs) -> None:
     """Let the last token come in from above: beneath the token it replaces, or in the next free place of the row."""
     form, kind = grid.form, last.origin
     if replaces or form.box < SMALLEST_BOX:
@@ -155,7 +155,7 @@ def _drop(lines: list[Line], last: Emitted, replaces: bool, come: float, grid: G
         _put(lines, form.box + form.bar, _sign(kind, form.sign, grid.cells, glyphs))
 
 
-def _last(kind: str, token: Line, grid: Grid, glyphs: Glyphs) -> list[Line]:
+def _last(kind: str, token: Line, grid: ChipGrid, glyphs: Glyphs) -> list[Line]:
     """The last token with its sign, in a box where the form has one for it."""
     text: Line = [(f"{glyphs.mark(kind)} ", f"mark:{kind}"), *token]
     if grid.form.last_box < SMALLEST_BOX:
@@ -168,7 +168,7 @@ def _put(lines: list[Line], at: int, part: list[Line]) -> None:
 
 
 def _drafted(
-    drafted: Drafted, known: Stage, moment: Moment, row: int, form: Form, cells: int, glyphs: Glyphs
+    drafted: Drafted, known: RowStage, frame: AnimationFrame, row: int, form: ChipForm, cells: int, glyphs: Glyphs
 ) -> list[Line]:
     kind = drafted.verdict if known == "decided" else WAITING
     outline = "dropped" if kind in ("untested", "ignored") else kind if known == "decided" else known
@@ -180,7 +180,11 @@ def _drafted(
     token = _token(drafted.bytes, kind, cells - 4, glyphs)
     lines = _box(token, outline, kind, cells, form.box, glyphs, foot=mark if in_box and known == "decided" else "")
     if form.bar:
-        told = [] if greedy(moment.round) else _test(drafted, known, moment.falling == row, form.bar, cells, glyphs)
+        told = (
+            []
+            if is_greedy(frame.round)
+            else _test(drafted, known, frame.row_under_test == row, form.bar, cells, glyphs)
+        )
         lines += told or [[] for _ in range(form.bar)]
     if form.sign:
         lines += _sign(kind, form.sign, cells, glyphs) if known == "decided" else []
@@ -221,7 +225,9 @@ def _centred(line: Line, cells: int) -> Line:
     return padded([(" " * left, "text"), *line], cells)
 
 
-def _test(drafted: Drafted, known: Stage, falling: bool, height: int, cells: int, glyphs: Glyphs) -> list[Line]:
+def _test(
+    drafted: Drafted, known: RowStage, row_under_test: bool, height: int, cells: int, glyphs: Glyphs
+) -> list[Line]:
     """The chance of acceptance as the filled part of a line from 0 to 1, and u on it once it has fallen."""
     lines: list[Line] = [[] for _ in range(height)]
     if known == "drafted" or drafted.test is None or (known == "decided" and _untried(drafted)):
@@ -229,7 +235,7 @@ def _test(drafted: Drafted, known: Stage, falling: bool, height: int, cells: int
     u, chance = drafted.test
     filled, mark = accept_bar(chance, u, cells)
     kind = drafted.verdict if known == "decided" else WAITING
-    told = known == "decided" or falling
+    told = known == "decided" or row_under_test
     line: Line = []
     for start, end in ((0, mark), (mark + 1, cells)) if told else ((0, cells),):
         inside = max(0, min(end, filled) - start)

@@ -8,8 +8,8 @@ from textual.strip import Strip
 
 from specviz.render.glyphs import COMPONENTS, Glyphs, component, component_css
 from specviz.render.phases import Reveal
-from specviz.render.transcript import NOTHING_TOLD, Telling, Told
-from specviz.render.transcript_layout import Story
+from specviz.render.transcript import EMPTY_PROMPT, RoundText, Transcript
+from specviz.render.transcript_layout import TranscriptView
 from specviz.render.word_wrap import Flow, Span
 from specviz.ui.widgets.cell_widget import CellWidget
 
@@ -18,62 +18,62 @@ _AIRY = 8
 _BOLD = Style(bold=True)
 
 
-class PlainStory(Story):
+class PlainTranscriptView(TranscriptView):
     """A story without marks and ghosts: what was emitted, and that alone."""
 
-    def __init__(self, telling: Telling, glyphs: Glyphs, width: int) -> None:
-        super().__init__(telling, glyphs, width)
+    def __init__(self, transcript: Transcript, glyphs: Glyphs, width: int) -> None:
+        super().__init__(transcript, glyphs, width)
         self._newline = ""
 
-    def _tell(self, told: Told, cursor: int | None, reveal: Reveal | None) -> None:
+    def _lay_shown(self, told: RoundText, cursor: int | None, reveal: Reveal | None) -> None:
         for at in range(len(told.pieces)):
-            self._emitted(self._tail, self.shown, told, at, self._newline)
+            self._lay_emitted(self._tail, self.shown, told, at, self._newline)
 
-    def _marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
+    def _lay_marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
         flow.add(text, like)
 
 
-class CalmText(CellWidget):
+class PlainText(CellWidget):
     """The last lines of the text as of one round."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "calm--text", "calm--prompt"}
     DEFAULT_CSS = (
-        component_css("CalmText")
+        component_css("PlainText")
         + """
-    CalmText { height: 1fr; max-width: 120; }
-    CalmText > .calm--text { color: $foreground; }
-    CalmText > .calm--prompt { color: $secondary; }
+    PlainText { height: 1fr; max-width: 120; }
+    PlainText > .calm--text { color: $foreground; }
+    PlainText > .calm--prompt { color: $secondary; }
     """
     )
 
     def __init__(self, *, id: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, ascii=ascii)
-        self._story = PlainStory(Telling(NOTHING_TOLD, ascii=ascii), self._glyphs, 1)
+        self._view = PlainTranscriptView(Transcript(EMPTY_PROMPT, ascii=ascii), self._glyphs, 1)
         self._taken = 0
         self._fresh = False
 
-    def start(self, telling: Telling) -> None:
+    def start(self, transcript: Transcript) -> None:
         """Begin a run: forget what was shown, show the prompt. What is told later, `show` brings to the screen."""
-        self._story = PlainStory(telling, self._glyphs, self._story.width)
+        self._view = PlainTranscriptView(transcript, self._glyphs, self._view.width)
         self._taken = 0
         self.refresh()
 
     def finish(self) -> None:
         """The run is over, and told to its end."""
-        self._story.look(self._taken, None)
+        self._view.show_round(self._taken, None)
         self.refresh()
 
     def show(self, taken: int, *, fresh: bool) -> None:
         """Show the text with ``taken`` rounds, the last of them standing out if it is ``fresh``."""
-        if (taken, fresh) != (self._story.shown, self._fresh):
+        if (taken, fresh) != (self._view.shown, self._fresh):
             self._taken, self._fresh = taken, fresh
-            self._story.look(taken, None)
+            self._view.show_round(taken, None)
             self.refresh()
 
     def on_resize(self) -> None:
-        if self.content_size.width != self._story.width:
-            self._story.wrap(max(1, self.content_size.width))
-            self._story.look(self._taken, None)
+        if self.content_size.width != self._view.width:
+            self._view.wrap(max(1, self.content_size.width))
+            self._view.show_round(self._taken, None)
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -81,7 +81,7 @@ class CalmText(CellWidget):
         step = 2 if height >= _AIRY else 1
         room = (height + step - 1) // step
         line, between = divmod(y, step)
-        spans = () if between else self._story.line(max(0, self._story.count - room) + line)
+        spans = () if between else self._view.line(max(0, self._view.count - room) + line)
         return Strip([Segment(span.text, base + self._style(span)) for span in spans]).adjust_cell_length(
             self.content_size.width, base
         )
@@ -89,6 +89,6 @@ class CalmText(CellWidget):
     def _style(self, span: Span) -> Style:
         if span.kind == "prompt":
             return self.component_style("calm--prompt")
-        if self._fresh and span.round == self._story.shown:
+        if self._fresh and span.round == self._view.shown:
             return self.component_style(component(span.kind)) + _BOLD
         return self.component_style("calm--text")

@@ -14,13 +14,13 @@ from textual.timer import Timer
 
 from specviz.ui.dialogs.help import HelpScreen
 from specviz.ui.main.actions import RunActions
-from specviz.ui.present.captions import KEYS, PHASE_PACE
-from specviz.ui.present.stage import Stage
+from specviz.ui.present.captions import PHASE_PACE, PRESENT_KEYS
+from specviz.ui.present.stage import PresentView
 from specviz.ui.run.playback import Playback, next_pace
 from specviz.ui.run.status_line import pace
 from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.shared.shell import later
-from specviz.ui.widgets.bars import TooSmall
+from specviz.ui.widgets.bars import TooSmallNotice
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 20
 FRAME = 1 / 30
@@ -33,7 +33,7 @@ SOONEST = 1 / 30
 HOLD = 2.0
 """Seconds the end of a run stays before it starts anew, at the least."""
 
-Place = tuple[int, int, int]
+PhasePosition = tuple[int, int, int]
 """(run, round, phase)."""
 
 
@@ -44,20 +44,20 @@ class PresentScreen(RunActions):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        binding for keys in KEYS.values() for key in keys for binding in key.bindings()
+        binding for keys in PRESENT_KEYS.values() for key in keys for binding in key.bindings()
     ]
     AUTO_FOCUS = ""
     DEFAULT_CSS = """
     PresentScreen {
         background: $background; color: $foreground; align-horizontal: center;
-        &.-short Stage {
+        &.-short PresentView {
             padding: 1 0 0 0;
             #stage-title { margin-bottom: 1; }
             #stage-figures { margin-top: 1; }
         }
         &.-too-small {
-            Stage { display: none; }
-            TooSmall { display: block; }
+            PresentView { display: none; }
+            TooSmallNotice { display: block; }
         }
     }
     """
@@ -65,7 +65,7 @@ class PresentScreen(RunActions):
     def __init__(self, playback: Playback, options: AppOptions, *, opened_by_key: bool) -> None:
         super().__init__(playback, options)
         self._opened_by_key = opened_by_key
-        self._stage = Stage(self.timeline, ascii=options.ascii)
+        self._stage = PresentView(self.timeline, ascii=options.ascii)
         self.playing = not (opened_by_key or options.paused)
         self.pace = PHASE_PACE if options.pace is None else options.pace
         self._pace_said = False
@@ -73,17 +73,17 @@ class PresentScreen(RunActions):
         self._frames: Timer | None = None
         self._begun = self._lasting = 0.0
         self.progress = 1.0
-        self._place: Place = (0, 0, 0)
+        self._position: PhasePosition = (0, 0, 0)
         self._keys: deque[Callable[[], None]] = deque()
 
     def compose(self) -> ComposeResult:
         yield self._stage
-        yield TooSmall(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
+        yield TooSmallNotice(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
 
     def on_mount(self) -> None:
         if self.playback.mode != "paused":
             self.playback.pause()
-        self._place = self._now()
+        self._position = self._now()
         self.update()
         self.call_after_refresh(self.shell.start)
 
@@ -97,20 +97,20 @@ class PresentScreen(RunActions):
         while self._keys and not self._reading:
             self._keys.popleft()()
         now = self._now()
-        if now != self._place:
+        if now != self._position:
             follows = self._follows(now)
-            self._place, self._pace_said = now, False
+            self._position, self._pace_said = now, False
             self._stand()
             if follows:
                 self._move()
         self._draw()
         self._keep_playing()
 
-    def _now(self) -> Place:
+    def _now(self) -> PhasePosition:
         return self.playback.run_id, self.timeline.shown, self.timeline.phase[0]
 
-    def _follows(self, now: Place) -> bool:
-        run_id, shown, phase = self._place
+    def _follows(self, now: PhasePosition) -> bool:
+        run_id, shown, phase = self._position
         return now in ((run_id, shown, phase + 1), (run_id, shown + 1, 0))
 
     def _draw(self) -> None:
@@ -166,7 +166,7 @@ class PresentScreen(RunActions):
         playback, timeline = self.playback, self.timeline
         if not self._ended:
             readable = playback.step_phase(1)
-            come = self._now() != self._place
+            come = self._now() != self._position
             if not readable or (come and timeline.reveal is None and playback.monitor.hit(timeline.shown)):
                 self.playing = False
         elif playback.loop and timeline.total:
@@ -262,7 +262,7 @@ class PresentScreen(RunActions):
         self.update()
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(KEYS, ascii=self.options.ascii))
+        self.app.push_screen(HelpScreen(PRESENT_KEYS, ascii=self.options.ascii))
 
     def action_present(self) -> None:
         self._halt()

@@ -7,8 +7,8 @@ from specviz.render.glyphs import glyphs
 from specviz.render.screen_text import literal
 from specviz.ui.present.captions import Caption, at_the_end, caption, caption_fields, figure_fields, pair, title_fields
 from specviz.ui.present.chip_row import ChipRow
-from specviz.ui.present.chips import Moment
-from specviz.ui.present.plain_text import CalmText
+from specviz.ui.present.chips import AnimationFrame
+from specviz.ui.present.plain_text import PlainText
 from specviz.ui.run.playback import Playback
 from specviz.ui.run.status_line import Tone, loading, run_status
 from specviz.ui.run.timeline import Timeline
@@ -22,11 +22,11 @@ LINES, SHORT_LINES = 11, 8
 LEAST_TEXT = 3
 
 
-class Stage(Vertical):
+class PresentView(Vertical):
     """Shows a timeline as of one moment of the phase it is at."""
 
     DEFAULT_CSS = """
-    Stage {
+    PresentView {
         height: 1fr; padding: 1 0;
         #stage-title, #stage-caption, #stage-figures { padding: 0; }
         #stage-title { margin-bottom: 2; }
@@ -40,7 +40,7 @@ class Stage(Vertical):
         self._timeline = timeline
         self._glyphs = glyphs(ascii)
         self._title = StatusLine(id="stage-title", ascii=ascii)
-        self._text = CalmText(id="stage-text", ascii=ascii)
+        self._text = PlainText(id="stage-text", ascii=ascii)
         self._caption = StatusLine(id="stage-caption", ascii=ascii)
         self._chips = ChipRow(id="stage-chips", ascii=ascii)
         self._figures = StatusLine(id="stage-figures", ascii=ascii)
@@ -77,10 +77,10 @@ class Stage(Vertical):
     def show_round(self, progress: float) -> None:
         """What moves within a phase."""
         timeline = self._timeline
-        moment = Moment(timeline.round, timeline.reveal, progress) if timeline.round else None
-        told, tone = self._caption_of(moment)
+        frame = AnimationFrame(timeline.round, timeline.reveal, progress) if timeline.round else None
+        told, tone = self._caption_of(frame)
         self._caption.show(caption_fields(told, tone=tone, ascii=self._glyphs.ascii))
-        self._chips.show(moment)
+        self._chips.show(frame)
 
     def _take_run(self, run_id: int) -> None:
         timeline = self._timeline
@@ -102,16 +102,16 @@ class Stage(Vertical):
         free = height - (SHORT_LINES if short else LINES)
         self._chips.reserve(places, cells, free - max(LEAST_TEXT, free // (4 if short else 3)))
 
-    def _caption_of(self, moment: Moment | None) -> tuple[Caption, Tone]:
+    def _caption_of(self, frame: AnimationFrame | None) -> tuple[Caption, Tone]:
         timeline = self._timeline
         at_end = timeline.at_end and timeline.reveal is None
         if timeline.failed is not None and at_end:
             return Caption("Cannot go on", literal(timeline.failed.message)), "error"
-        if timeline.end is not None and at_end and (moment is None or moment.progress >= 1):
+        if timeline.end is not None and at_end and (frame is None or frame.progress >= 1):
             tone: Tone = "error" if timeline.end.reason == "error" else "strong"
             return at_the_end(timeline.end, self._glyphs), tone
-        if moment is None:
+        if frame is None:
             return self._before, "plain"
-        if moment.falling is not None:
-            return Caption(f"Test {moment.falling + 1} of {moment.round.k}"), "strong"
-        return caption(moment.round, moment.reveal, self._glyphs), "strong"
+        if frame.row_under_test is not None:
+            return Caption(f"Test {frame.row_under_test + 1} of {frame.round.k}"), "strong"
+        return caption(frame.round, frame.reveal, self._glyphs), "strong"

@@ -11,8 +11,8 @@ from specviz.breakpoints.monitor import Breakpoint, condition, names_condition, 
 from specviz.core.events import Drafted, Round
 from specviz.core.rule import rule_of
 from specviz.core.safe_text import visible
-from specviz.render.explanations import default_row, drawn, greedy
-from specviz.render.numbers import short, told_apart
+from specviz.render.explanations import default_row, is_greedy, target_draw
+from specviz.render.numbers import compact_prob, distinguishing_digits
 from specviz.stats.draft_queries import Drafts, adjacent_rejection, next_lowest_overlap
 
 RoundRow = tuple[int, int]
@@ -109,12 +109,12 @@ def _hit(index: int, round: Round, row: int, note: str) -> Hit:
 
 
 def _test(round: Round, rejected: Drafted) -> str:
-    if greedy(round):
+    if is_greedy(round):
         return "greedy"
     if rejected.test is None or rule_of(round.settings.rule).test != "ratio":
-        return round.settings.rule if rejected.target_sample is None else f"target drew {drawn(round, rejected)}"
-    u, chance = told_apart(*rejected.test, most=3)
-    return f"u {u} ≥ {chance}, overlap {short(rejected.overlap)}"
+        return round.settings.rule if rejected.target_sample is None else f"target drew {target_draw(round, rejected)}"
+    u, chance = distinguishing_digits(*rejected.test, most=3)
+    return f"u {u} ≥ {chance}, overlap {compact_prob(rejected.overlap)}"
 
 
 def _holding(text: str) -> Callable[[bytes | None], bool]:

@@ -1,4 +1,4 @@
-"""The two status lines as pure functions: what is shown, in which words, and what goes first when room is short."""
+"""The two status lines as pure functions: what is shown, in which words, and what goes first when room is shorter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,8 +8,8 @@ from typing import Any, Literal
 from specviz.core.drafters import drafter_spec
 from specviz.core.events import End, Progress, Settings, Stage
 from specviz.core.safe_text import clip, width
-from specviz.render.explanations import ENDS
-from specviz.render.numbers import plus_minus, prob, times
+from specviz.render.explanations import END_REASONS
+from specviz.render.numbers import plus_minus, prob, speedup_text
 from specviz.render.screen_text import literal
 from specviz.stats.run_stats import LiveRates
 from specviz.ui.run.playback import Mode, Playback
@@ -88,7 +88,9 @@ def warnings(rates: LiveRates) -> list[StatusField]:
         )
     slow = "slower than the target alone"
     if rates.speedup_measured_cost is not None and rates.speedup_measured_cost < 1:
-        fields.append(StatusField((f"measured {times(rates.speedup_measured_cost)}: {slow}", slow), 1, "warning"))
+        fields.append(
+            StatusField((f"measured {speedup_text(rates.speedup_measured_cost)}: {slow}", slow), 1, "warning")
+        )
     elif rates.speedup_model is not None and rates.speedup_model < 1:
         fields.append(StatusField((slow,), 1, "warning"))
     return fields
@@ -106,7 +108,7 @@ def rate_fields(rates: LiveRates) -> list[StatusField]:
         StatusField((f"{tokens} {short_error(rates.tokens_per_round_se)}", tokens, ""), 2, "strong"),
         StatusField((formula, ""), 7),
         StatusField((f"c {number(rates.c, 1, 3)}", ""), 6),
-        StatusField((f"model {times(rates.speedup_model)}".ljust(11), ""), 3),
+        StatusField((f"model {speedup_text(rates.speedup_model)}".ljust(11), ""), 3),
         *warnings(rates),
         StatusField((f"z {signed(rates.agreement_z)}", ""), 4),
     ]
@@ -238,8 +240,8 @@ def pair_names(draft: str, target: str) -> tuple[str, ...]:
     if draft.startswith("bundled:") and target.startswith("bundled:"):
         return full, "bundled pair"
     names = [clip(literal(PurePath(name).name or name), 18) for name in (draft, target) if name]
-    short = " > ".join(names)
-    return (full, short) if len(short) < len(full) else (full,)
+    shorter = " > ".join(names)
+    return (full, shorter) if len(shorter) < len(full) else (full,)
 
 
 def state(view: RunStatus) -> list[StatusField]:
@@ -258,7 +260,7 @@ def state(view: RunStatus) -> list[StatusField]:
     elif view.mode == "playing":
         word, tone = "playing", "accent"
     elif view.end is not None and at_end:
-        word = f"ended: {ENDS[view.end.reason]}"
+        word = f"ended: {END_REASONS[view.end.reason]}"
     else:
         word = "PAUSED"
     fields = [StatusField((word,), 0, tone, right=True)]

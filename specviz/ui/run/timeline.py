@@ -5,8 +5,8 @@ from collections.abc import Callable
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
 from specviz.render.explanations import default_row
-from specviz.render.phases import Reveal, focus, phases, stage
-from specviz.render.transcript import Telling
+from specviz.render.phases import Reveal, focus_row, phases, row_stage
+from specviz.render.transcript import Transcript
 from specviz.stats.draft_table import DraftTable
 from specviz.stats.run_stats import LiveRates, RunStats, Series
 from specviz.trace.round_store import Rounds
@@ -40,7 +40,7 @@ class Timeline:
         self.rounds = Rounds()
         self.drafts = DraftTable()
         self.counts: list[int] = []
-        self.transcript: Telling | None = None
+        self.transcript: Transcript | None = None
         self.end: End | None = None
         self.failed: Failed | None = None
         self.stats = RunStats()
@@ -61,7 +61,7 @@ class Timeline:
             case Header():
                 self.header = event
                 self.rounds = self._store()
-                self.transcript = Telling(event.prompt, event.special_ids, self.rounds, ascii=self._ascii)
+                self.transcript = Transcript(event.prompt, event.special_ids, self.rounds, ascii=self._ascii)
                 self.stats.add(event)
             case Ready():
                 self.ready = True
@@ -179,7 +179,7 @@ class Timeline:
         reveals = phases(self.round)
         if phase < len(reveals) - 1:
             self.reveal = reveals[phase]
-            self.row = focus(self.round, self.reveal)
+            self.row = focus_row(self.round, self.reveal)
         return True
 
     @property
@@ -194,7 +194,7 @@ class Timeline:
             return (1, 0) if step > 0 and self.rounds else None
         row = self.row + step
         if 0 <= row < self.round.n_rows:
-            return None if stage(self.round, self.reveal, row) == "hidden" else (self.shown, row)
+            return None if row_stage(self.round, self.reveal, row) == "hidden" else (self.shown, row)
         index = self.shown + step
         if not 1 <= index <= self.total:
             return None

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from specviz.core.events import Progress, Stage
 from specviz.core.units import bytes_in_words
-from specviz.render.download_rate import Transfer
+from specviz.render.download_rate import DownloadRate
 from specviz.render.screen_text import in_ascii, literal, literal_lines
 from specviz.ui.run.status_line import STAGES, StatusField, spaced
 from specviz.ui.shared.keys import Hint
@@ -143,13 +143,13 @@ class LoadingPanel(Static):
     def __init__(self, *, ascii: bool = False) -> None:
         super().__init__()
         self._ascii = ascii
-        self._transfer = Transfer()
+        self._download = DownloadRate()
         self._rare: set[Stage] = {"corpus", "compiling", "recording"}
 
     def show(self, title: str, progress: Progress | None, *, is_live: bool = True) -> None:
         """``is_live`` False: a recording, which has no stages of loading."""
         if progress:
-            self._transfer.see(progress)
+            self._download.see(progress)
             self._rare.discard(progress.stage)
         stages = tuple(stage for stage in STAGES if stage not in self._rare) if is_live else ()
         at = stages.index(progress.stage) if progress and stages else -1
@@ -161,7 +161,7 @@ class LoadingPanel(Static):
                 lines.append(
                     Content.assemble(("› ", "$accent"), (STAGES[stage], "bold"), "  ", _amount(progress, self.BAR))
                 )
-                if words := self._transfer.words():
+                if words := self._download.words():
                     lines.append(Content.assemble("  ", (literal(words), "$secondary")))
             else:
                 lines.append(Content.assemble(("· ", "$secondary"), (STAGES[stage], "$secondary")))
@@ -213,11 +213,11 @@ class FailurePanel(Static):
         return self.has_class("-on")
 
 
-class Aside(Static):
+class CornerLabel(Static):
     """A short word at the end of a line."""
 
     DEFAULT_CSS = """
-    Aside { width: auto; max-width: 40; height: 1; padding: 0 1; color: $secondary; }
+    CornerLabel { width: auto; max-width: 40; height: 1; padding: 0 1; color: $secondary; }
     """
 
     _text = ""
@@ -228,9 +228,9 @@ class Aside(Static):
             self.update(Content(text))
 
 
-class TooSmall(Static):
+class TooSmallNotice(Static):
     """Stands in for everything where the terminal has no room for it."""
 
     DEFAULT_CSS = """
-    TooSmall { display: none; width: 1fr; height: 1fr; content-align: center middle; text-align: center; }
+    TooSmallNotice { display: none; width: 1fr; height: 1fr; content-align: center middle; text-align: center; }
     """
