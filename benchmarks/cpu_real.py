@@ -1,6 +1,6 @@
 """A real pair on a CPU: its rounds beside their bare forwards, the way to the first round, and memory.
 
-    OMP_NUM_THREADS=1 python benchmarks/cpu_real.py --draft DIR --target DIR [--k 4] [--tokens 48] [--repeats 5]
+    OMP_NUM_THREADS=1 python -m benchmarks.cpu_real --draft DIR --target DIR [--k 4] [--tokens 48] [--repeats 5]
         [--dtype auto] [--temperature 0] [--only rounds|start|memory] [--wall]
 
 rounds   In one process and in turns, without and with inspection: a run as ``specviz run`` makes it, the forwards of
@@ -24,11 +24,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from turns import shown, taken
-
+from benchmarks.options import parser
+from benchmarks.turns import shown, taken
 from specviz.core.events import Settings
 from specviz.core.options import PairOptions, RunOptions
-from specviz.decoder.pairing.placement import numbers
+from specviz.decoder.pairing.placement import dtype_label
 from specviz.decoder.source import LiveSource
 
 PROMPT = "The first ten prime numbers are 2, 3, 5,"
@@ -87,7 +87,7 @@ def pair(asked: argparse.Namespace) -> PairOptions:
 
 
 def start(asked: argparse.Namespace) -> None:
-    dtypes = [numbers(model.model) for model in opened(asked).pair.models]
+    dtypes = [dtype_label(model.model) for model in opened(asked).pair.models]
     names = "bare loaded", "bare read", "specviz loaded", "round 1 begins", "round 1 is there"
     rows = []
     for _ in range(asked.repeats):
@@ -152,17 +152,11 @@ def memory(asked: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draft", required=True)
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--k", type=int, default=4)
-    parser.add_argument("--tokens", type=int, default=48)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--temperature", type=float, default=0.0)
-    parser.add_argument("--only", choices=("rounds", "start", "memory"))
-    parser.add_argument("--wall", action="store_true")
-    asked = parser.parse_args()
+    arguments = parser(__doc__, k=4, tokens=48, repeats=5, dtype="auto", temperature=0.0, wall=False)
+    arguments.add_argument("--draft", required=True)
+    arguments.add_argument("--target", required=True)
+    arguments.add_argument("--only", choices=("rounds", "start", "memory"))
+    asked = arguments.parse_args()
     for part in (rounds, start, memory):
         if asked.only in (None, part.__name__):
             part(asked)

@@ -1,6 +1,6 @@
 """A round on the bundled pair beside its bare forwards, and tokens/s beside transformers' assisted generation.
 
-    OMP_NUM_THREADS=1 python benchmarks/cpu_small.py [--k 4] [--tokens 128] [--repeats 5] [--inspect]
+    OMP_NUM_THREADS=1 python -m benchmarks.cpu_small [--k 4] [--tokens 128] [--repeats 5] [--inspect]
         [--compile] [--wall]
 
 All in one process and on one CPU thread, in turns: a run as ``specviz run --no-inspect`` makes it (``--inspect``: with
@@ -11,11 +11,10 @@ which other work on the machine moves less than the time on the wall. A round: m
 aside; a ratio: median of the repeats, with all of them behind it.
 """
 
-import argparse
 import time
 
-from turns import shown, taken
-
+from benchmarks.options import parser
+from benchmarks.turns import shown, taken
 from specviz.core.events import Notice, Settings
 from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions
 from specviz.decoder.source import LiveSource
@@ -24,14 +23,9 @@ TALE = PREPARED_PROMPTS[0][1]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--k", type=int, default=4)
-    parser.add_argument("--tokens", type=int, default=128)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--inspect", action="store_true")
-    parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--wall", action="store_true")
-    asked = parser.parse_args()
+    arguments = parser(__doc__, k=4, tokens=128, repeats=5, inspect=False, wall=False)
+    arguments.add_argument("--compile", action="store_true")
+    asked = arguments.parse_args()
     clock = time.perf_counter if asked.wall else time.process_time
     pair = PairOptions(device="cpu", compile=asked.compile)
     source = LiveSource(RunOptions(pair, Settings(), max_new_tokens=asked.tokens, calibrate=0, inspect=asked.inspect))

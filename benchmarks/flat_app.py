@@ -1,13 +1,12 @@
 """What a round costs the app behind many rounds, over what it costs behind few.
 
-    python benchmarks/flat_app.py [--rounds 500 5000] [--over 200]
+    python -m benchmarks.flat_app [--rounds 500 5000] [--over 200]
 
 Rounds of bundled:demo come to a live app of 120x40 one by one; each is recorded, taken in and painted, with its plots.
 CPU time of each stage around the two numbers of rounds, by two apps in turns in one process; medians of so many rounds.
 Ratios are of stages that take a hundredth of it all or more.
 """
 
-import argparse
 import asyncio
 import gc
 import sys
@@ -24,13 +23,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.options import parser
 from specviz import bundled
-from specviz.cli.commands.app import COLLECT, SWITCH_INTERVAL
+from specviz.cli.commands.app import SWITCH_INTERVAL
+from specviz.cli.shared.loading import COLLECT
 from specviz.core.events import Event, Ready, Settings
 from specviz.core.options import RunRequest
 from specviz.session.recorder import Recorder
 from specviz.trace.jsonl import read
 from specviz.ui.app import SpecvizApp
+from specviz.ui.metrics.draft_list import Order
+from specviz.ui.metrics.screen import MetricsScreen
 from specviz.ui.shared.app_options import AppOptions
 
 WARM_UP = 10
@@ -50,17 +53,17 @@ STAGES = {
 }
 """What is called where on the way of a round to the screen. The recorder is called by the queue, the others but the
 first by the two updates; what is left of it all is painting."""
-TABS = {
-    "tab acceptance": (0, ""),
-    "tab tokens/round": (1, ""),
-    "tab speed": (2, ""),
+TABS: dict[str, tuple[int, Order | None]] = {
+    "tab acceptance": (0, None),
+    "tab tokens/round": (1, None),
+    "tab speed": (2, None),
     "tab tokens by p/q": (3, "ratio"),
     "tab tokens by loss": (3, "lost"),
     "tab tokens by overlap": (3, "overlap"),
     "tab tokens by id": (3, "ids"),
 }
-"""Of the metrics, with the order of a table: brought up to date twice a second where they are open, less often where
-that is dear. Figures take in the painting of what changed."""
+"""Tabs of the metrics screen, with the order of the table. An open tab is updated twice a second, an expensive one less
+often. Figures include painting what changed."""
 
 
 def line(name: str, near: float, far: float) -> str:
@@ -182,16 +185,22 @@ class Fed:
         self.app.simulate_key("m")
         await self._pilot.pause()
 
-    async def open_tab(self, tab: int, order: str) -> None:
+    @property
+    def _metrics(self) -> MetricsScreen:
         screen = self.app.screen
+        assert isinstance(screen, MetricsScreen)
+        return screen
+
+    async def open_tab(self, tab: int, order: Order | None) -> None:
+        screen = self._metrics
         screen.action_tab(tab)
         if order:
             screen.action_order(order)
         await self._pilot.pause()
 
     async def look(self) -> float:
-        """Milliseconds of bringing the open tab up to date with one round more, painted."""
-        screen = self.app.screen
+        """Milliseconds to update the open tab after one more round, painted."""
+        screen = self._metrics
         await self.fill(self._index + 1)
         await self._pilot.pause()
         screen._shown = None
@@ -203,11 +212,12 @@ class Fed:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, nargs=2, default=[500, 5_000])
-    parser.add_argument("--over", type=int, default=200)
-    asked = parser.parse_args()
-    measure(*asked.rounds, asked.over)
+    arguments = parser(__doc__)
+    arguments.add_argument("--rounds", type=int, nargs=2, default=[500, 5_000])
+    arguments.add_argument("--over", type=int, default=200)
+    asked = arguments.parse_args()
+    few, many = asked.rounds
+    measure(few, many, asked.over)
 
 
 if __name__ == "__main__":

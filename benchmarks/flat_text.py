@@ -1,13 +1,12 @@
 """What a round of the decoder costs behind much text, over what it costs behind little.
 
-    OMP_NUM_THREADS=1 python benchmarks/flat_text.py [--near 100] [--far 900] [--runs 5] [--inspect]
+    OMP_NUM_THREADS=1 python -m benchmarks.flat_text [--near 100] [--far 900] [--runs 5] [--inspect]
 
 Runs of the bundled pair, K = 4, on a CPU; rounds that begin within 50 tokens of either length. own: time of the process
 that is not inside the models' forwards, which hooks take off, and calls of Python and C functions there, which no other
 work disturbs. bare: the forwards of the same rounds once more, with nothing around them. Medians of the runs.
 """
 
-import argparse
 import sys
 import time
 from collections import defaultdict
@@ -17,6 +16,7 @@ from statistics import median
 from types import FrameType
 from typing import Any, NamedTuple
 
+from benchmarks.options import parser
 from specviz.core.events import Header, Round, Settings
 from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
 from specviz.decoder.measuring.assisted import bare_ms
@@ -93,7 +93,7 @@ def measure(near: int, far: int, runs: int, *, inspect: bool) -> None:
                 ids = [token.id for token in event.prompt.tokens]
             elif isinstance(event, Round):
                 rounds.append(event)
-                spent.append(Spent(*(b - a for a, b in zip(before, now, strict=True))))
+                spent.append(Spent(now.ms - before.ms, now.own_ms - before.own_ms, now.calls - before.calls))
             before = now
         return ids, rounds, spent
 
@@ -120,12 +120,11 @@ def measure(near: int, far: int, runs: int, *, inspect: bool) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--near", type=int, default=100)
-    parser.add_argument("--far", type=int, default=900)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--inspect", action="store_true")
-    asked = parser.parse_args()
+    arguments = parser(__doc__, inspect=False)
+    arguments.add_argument("--near", type=int, default=100)
+    arguments.add_argument("--far", type=int, default=900)
+    arguments.add_argument("--runs", type=int, default=5)
+    asked = arguments.parse_args()
     measure(asked.near, asked.far, asked.runs, inspect=asked.inspect)
 
 

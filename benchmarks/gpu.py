@@ -11,7 +11,6 @@ the host wait for the device, at most, by torch's sync debug mode, in a run of i
 mean of a run).
 """
 
-import argparse
 import gc
 import sys
 import time
@@ -25,6 +24,7 @@ from statistics import median
 import torch
 import transformers
 
+from benchmarks.options import parser
 from benchmarks.random_pairs import NOISY, SHAPES, Made, make
 from specviz.core.events import Round, Settings
 from specviz.core.options import PairOptions, RunOptions, RunRequest
@@ -43,7 +43,6 @@ SYNC = "called a synchronizing CUDA operation"
 ALONE, ASSISTED = "target alone", "assisted"
 ACCEPTANCES = {"twin": 0.0, "noisy twin": NOISY}
 TEMPERATURES = 0.0, 1.0
-WARM_UP_TOKENS = 24
 
 
 def eager(made: Made, options: RunOptions) -> LiveSource:
@@ -123,7 +122,7 @@ def measure(made: Made, k: int, temperature: float, repeats: int, tokens: int, u
     """At least one repeat, and no other that would not be done by ``until``, by the clock of ``time.monotonic``."""
     case, settings = Case(), Settings(k=k, temperature=temperature, draft_temperature=temperature)
     options = RunOptions(PairOptions(), settings, max_new_tokens=tokens, calibrate=0, inspect=False)
-    short = sources_of(made, replace(options, max_new_tokens=WARM_UP_TOKENS))
+    short = sources_of(made, replace(options, max_new_tokens=24))
     for name, source in short.items():
         case.row(name).waits = waits_of(source, settings)
     case.row(ALONE).waits = waits_of(short["eager"], replace(settings, k=0))
@@ -238,22 +237,30 @@ def free_bytes(device: torch.device) -> int:
 
 
 def report(
-    names: Sequence[str], device: torch.device, dtype: torch.dtype, k: int, repeats: int, tokens: int, seconds: float
+    names: Sequence[str],
+    device: torch.device,
+    dtype: torch.dtype,
+    k: int,
+    repeats: int,
+    tokens: int,
+    seconds: float,
+    temperatures: Sequence[float] = TEMPERATURES,
+    free_bytes: Callable[[torch.device], int] = free_bytes,
 ) -> Iterator[str]:
     """Line by line, as it is measured; repeats end early where ``seconds`` would not do for all cases."""
-    end, left = time.monotonic() + seconds, len(ACCEPTANCES) * len(TEMPERATURES) * len(names)
+    end, left = time.monotonic() + seconds, len(ACCEPTANCES) * len(temperatures) * len(names)
     for name in names:
         shapes = SHAPES[name]()
         need, free = shapes.weight_bytes(dtype), free_bytes(device)
         if 1.1 * need > free:
             words = bytes_in_words(need), bytes_in_words(free)
             yield f"{shapes.title}: not measured, {words[0]} of weights do not fit {words[1]} of free memory"
-            left -= len(ACCEPTANCES) * len(TEMPERATURES)
+            left -= len(ACCEPTANCES) * len(temperatures)
             continue
         made = make(shapes, device, dtype)
         for acceptance, noise in ACCEPTANCES.items():
             made.disturb(noise)
-            for temperature in TEMPERATURES:
+            for temperature in temperatures:
                 now = time.monotonic()
                 case = measure(made, k, temperature, repeats, tokens, now + (end - now) / left)
                 left -= 1
@@ -271,18 +278,14 @@ def report(
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shapes", default="gpt2,qwen", help=f"list of {', '.join(SHAPES)}")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--dtype", choices=DTYPES, help="by default bfloat16 on a GPU, float32 on a CPU")
-    parser.add_argument("--k", type=int, default=4)
-    parser.add_argument("--tokens", type=int, default=128)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=7.0, help="of all; fewer repeats where they would take longer")
-    asked = parser.parse_args(args)
+    arguments = parser(__doc__, device="cuda", k=4, tokens=128, repeats=3)
+    arguments.add_argument("--shapes", default="gpt2,qwen", help=f"list of {', '.join(SHAPES)}")
+    arguments.add_argument("--dtype", choices=DTYPES, help="by default bfloat16 on a GPU, float32 on a CPU")
+    arguments.add_argument("--minutes", type=float, default=7.0, help="time limit; it may reduce the repeats")
+    asked = arguments.parse_args(args)
     names, device = asked.shapes.split(","), torch.device(asked.device)
     if unknown := [name for name in names if name not in SHAPES]:
-        parser.error(f"--shapes: there is no {unknown[0]!r}, only {', '.join(SHAPES)}")
+        arguments.error(f"--shapes: there is no {unknown[0]!r}, only {', '.join(SHAPES)}")
     if device.type == "cuda" and not torch.cuda.is_available():
         print("not measured: no CUDA device (--device cpu --shapes tiny shows that the script runs)")
         return 2

@@ -1,6 +1,5 @@
 """How long an n-gram lookup takes: in a text of 100 and of 100,000 tokens, and in a corpus that is read twice."""
 
-import argparse
 import random
 import tempfile
 import time
@@ -10,6 +9,7 @@ from statistics import median
 import torch
 from transformers import AutoTokenizer
 
+from benchmarks.options import parser
 from specviz import bundled
 from specviz.core.events import Settings
 from specviz.decoder.drafters.ngram import NgramDrafter
@@ -37,9 +37,9 @@ def text_of(n: int) -> list[int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--corpus", type=Path, help="a text file; by default 20 MB of made-up words")
-    asked = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--corpus", type=Path, help="a text file; by default 20 MB of made-up words")
+    asked = arguments.parse_args()
     torch.set_num_threads(1)
     for n in (100, 100_000, 100, 100_000):
         ids = text_of(n)

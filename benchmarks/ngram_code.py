@@ -1,16 +1,16 @@
 """An n-gram draft where it should shine: the target repeats code from its prompt with a small edit.
 
-    python benchmarks/ngram_code.py --target MODEL [--chat] [--k 4,8] [--tokens 256] [--repeats 5] [--temperature 0]
+    python -m benchmarks.ngram_code --target MODEL [--chat] [--k 4,8] [--tokens 256] [--repeats 5] [--temperature 0]
 
 The target alone and each K take turns in one process, as in ``specviz bench``. Printed: alpha tested, by draft position
 too, tokens/round, the time of a drafted token, the measured speedup, and every plain round of the first run with the
 token that no earlier text foretold. A greedy text is compared with the target's own.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 
+from benchmarks.options import parser
 from specviz.bench.plan import DrafterVariant, Plan
 from specviz.bench.report import report
 from specviz.bench.samples import Sample, Spread, sample
@@ -54,18 +54,13 @@ NGRAM = DrafterVariant("ngram")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", default=BUNDLED_TARGET)
-    parser.add_argument("--chat", action="store_true", help="ask through the target's chat template")
-    parser.add_argument("--k", default="4,8")
-    parser.add_argument("--tokens", type=int, default=256)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--temperature", type=float, default=0.0)
-    parser.add_argument("--ngram-max", type=int, default=4)
-    parser.add_argument("--ngram-min", type=int, default=1)
-    parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--device", default="auto")
-    asked = parser.parse_args()
+    arguments = parser(__doc__, tokens=256, repeats=5, temperature=0.0, dtype="auto", device="auto")
+    arguments.add_argument("--target", default=BUNDLED_TARGET)
+    arguments.add_argument("--chat", action="store_true", help="ask through the target's chat template")
+    arguments.add_argument("--k", default="4,8")
+    arguments.add_argument("--ngram-max", type=int, default=4)
+    arguments.add_argument("--ngram-min", type=int, default=1)
+    asked = arguments.parse_args()
     ks = tuple(sorted(map(int, asked.k.split(","))))
     options = RunOptions(
         PairOptions(None, asked.target, device=asked.device, dtype=asked.dtype),

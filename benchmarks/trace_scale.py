@@ -1,6 +1,6 @@
 """How the app takes long recordings: first screen, reading, keys meanwhile, memory, and each stage by number of rounds.
 
-    python benchmarks/trace_scale.py [--rounds 500 5000 100000] [--columns 120] [--lines 40] [--repeats 1]
+    python -m benchmarks.trace_scale [--rounds 500 5000 100000] [--columns 120] [--lines 40] [--repeats 1]
 
 Recordings repeat the rounds of bundled:demo (K = 4), each behind the one before. Each is shown in a process of its own,
 without a terminal; times are seconds since that process was started. Keys are pressed all the while the recording is
@@ -23,6 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.options import parser
 from specviz import bundled
 
 ROUND = b'{"type": "round", "index": '
@@ -64,7 +65,8 @@ def cpu_ms(work: Callable[[int], object], repeats: int = 40) -> float:
 
 async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, float]:
     """Show a recording; what it took."""
-    from specviz.cli.commands.app import COLLECT, SWITCH_INTERVAL
+    from specviz.cli.commands.app import SWITCH_INTERVAL
+    from specviz.cli.shared.loading import COLLECT
     from specviz.core.events import Event, Round, Settings
     from specviz.core.options import RunRequest
     from specviz.trace.replay import TraceSource
@@ -120,7 +122,7 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
         told["fold us"] = median(folds)
 
         last = timeline.total
-        plots = list(main.query(RoundsPlot))
+        plots = list(main.query(RoundsPlot))  # type: ignore[type-abstract]
 
         def numbers(turn: int) -> None:
             timeline.show(last - turn % 2)
@@ -180,11 +182,8 @@ async def each(pilot: Any, act: Callable[[int], object], repeats: int = 21) -> f
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = parser(__doc__, columns=120, lines=40, repeats=1)
     arguments.add_argument("--rounds", type=int, nargs="+", default=[500, 5_000, 100_000])
-    arguments.add_argument("--columns", type=int, default=120)
-    arguments.add_argument("--lines", type=int, default=40)
-    arguments.add_argument("--repeats", type=int, default=1)
     arguments.add_argument("--show", nargs=2, help=argparse.SUPPRESS)
     given = arguments.parse_args()
     size = given.columns, given.lines

@@ -1,6 +1,6 @@
 """What the screen costs: tokens/s of the app at full speed over tokens/s of `specviz run`, same seed and threads.
 
-    python benchmarks/ui_overhead.py [--repeats 5] [--tokens 256] [--columns 120] [--lines 40] [--keys 60]
+    python -m benchmarks.ui_overhead [--repeats 5] [--tokens 256] [--columns 120] [--lines 40] [--keys 60]
                                      [--draft MODEL --target MODEL]
 
 The app runs in a pseudo-terminal that answers like a modern one, so that its frames can be counted. Both sides'
@@ -8,7 +8,6 @@ tokens/s come from their traces (sum of emitted tokens over sum of round times);
 runs once more while `-` and `+` are pressed in turns: how long until the new K stands on the terminal.
 """
 
-import argparse
 import fcntl
 import json
 import os
@@ -23,6 +22,8 @@ import termios
 import time
 from pathlib import Path
 from statistics import median
+
+from benchmarks.options import parser
 
 FRAME = b"\x1b[?2026h"
 """Begins a synchronised update: one frame."""
@@ -132,11 +133,7 @@ def tokens_per_s(trace: Path) -> float:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--repeats", type=int, default=5)
-    arguments.add_argument("--tokens", type=int, default=256)
-    arguments.add_argument("--columns", type=int, default=120)
-    arguments.add_argument("--lines", type=int, default=40)
+    arguments = parser(__doc__, repeats=5, tokens=256, columns=120, lines=40)
     arguments.add_argument("--seed", type=int, default=7)
     arguments.add_argument("--keys", type=int, default=60)
     arguments.add_argument("--draft")

@@ -1,6 +1,6 @@
 """What sampling and verdicts cost at a vocabulary of 151,936: their share of a round beside its forwards.
 
-    OMP_NUM_THREADS=1 python benchmarks/vocab_cost.py [--rounds 7] [--layers 24,28] [--device cpu] [--dtype bfloat16]
+    OMP_NUM_THREADS=1 python -m benchmarks.vocab_cost [--rounds 7] [--layers 24,28] [--device cpu] [--dtype bfloat16]
 
 The pair has the shapes of Qwen2.5 0.5B and 1.5B and random weights, so nothing is downloaded; logits are normal with a
 standard deviation of 3, flatter than a trained model's: top-p 0.9 keeps thousands of ids at temperature 1, more than
@@ -10,7 +10,6 @@ caches as cold as forwards leave them: draws, top-p, the rule, the numbers of th
 rounds that drafted K, the first aside.
 """
 
-import argparse
 import time
 from statistics import median
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
+from benchmarks.options import parser
 from specviz.core.events import Round, Settings
 from specviz.decoder.drafters.model import ModelDrafter
 from specviz.decoder.models.causal_model import CausalModel
@@ -113,12 +113,10 @@ def rounds(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--layers", default="24,28", help="of draft and target; fewer only make the share larger")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", default="bfloat16")
-    asked = parser.parse_args()
+    arguments = parser(__doc__, device="cpu", dtype="bfloat16")
+    arguments.add_argument("--rounds", type=int, default=7)
+    arguments.add_argument("--layers", default="24,28", help="of draft and target; fewer only make the share larger")
+    asked = arguments.parse_args()
     draft_layers, target_layers = map(int, asked.layers.split(","))
     dtype = getattr(torch, asked.dtype)
     draft = model("draft", draft_layers, asked.device, dtype)

@@ -48,10 +48,8 @@ def test_the_shapes_are_those_of_the_models_they_are_called_by() -> None:
     assert qwen.weight_bytes(torch.bfloat16) / 2 == pytest.approx(494_032_768 + 7_615_616_512 - unused + untied)
 
 
-def test_every_mode_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "TEMPERATURES", (0.0,))
-    monkeypatch.setattr(gpu, "WARM_UP_TOKENS", 8)
-    lines = list(gpu.report(["tiny"], CPU, torch.float32, 2, 1, 16, 60.0))
+def test_every_mode_has_a_row() -> None:
+    lines = list(gpu.report(["tiny"], CPU, torch.float32, 2, 1, 16, 60.0, temperatures=(0.0,)))
     twin, noisy = (lines[start : start + 8] for start in (0, 8))
     assert len(lines) == 16
     assert twin[0] == "tiny, twin, K 2, T 0: alpha tested 1.000, 3.00 tokens/round, medians of 1"
@@ -65,9 +63,8 @@ def test_every_mode_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
             assert min(map(float, (speed, times, round_ms, over_bare))) > 0 and waits == "-"
 
 
-def test_what_does_not_fit_is_left_out_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "free_bytes", lambda _: 1_000_000)
-    (line,) = gpu.report(["tiny"], CPU, torch.float32, 2, 1, 16, 60.0)
+def test_what_does_not_fit_is_left_out_in_words() -> None:
+    (line,) = gpu.report(["tiny"], CPU, torch.float32, 2, 1, 16, 60.0, free_bytes=lambda _: 1_000_000)
     assert line == "tiny: not measured, 2.2 MB of weights do not fit 1.0 MB of free memory"
 
 
