@@ -29,6 +29,7 @@ from specviz.cli.commands.app import SWITCH_INTERVAL
 from specviz.cli.shared.loading import COLLECT
 from specviz.core.events import Event, Ready, Settings
 from specviz.core.options import RunRequest
+from specviz.core.source import LIVE
 from specviz.session.recorder import Recorder
 from specviz.trace.jsonl import read
 from specviz.ui.app import SpecvizApp
@@ -116,6 +117,8 @@ class Fed:
         over = threading.Event()
 
         class Waiting:
+            capabilities = LIVE
+
             def open(self, emit: Callable[[Event], None]) -> None:
                 pass
 

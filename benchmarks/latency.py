@@ -18,7 +18,7 @@ from specviz.breakpoints.monitor import BreakpointMonitor, parse_breakpoint
 from specviz.lab.model import LabPoint
 from specviz.render.glyphs import UNICODE
 from specviz.trace.jsonl import read
-from specviz.ui.inspector.layout import inspection
+from specviz.ui.inspector.layout import report_lines
 from specviz.ui.lab.app import LabApp
 from specviz.ui.lab.screen import LabScreen
 
@@ -49,7 +49,7 @@ def inspect() -> int:
     """Lays out the inspector for every token of twenty rounds."""
     for round in ROUNDS[:20]:
         for row in range(len(round.rows)):
-            inspection(round, row, 86, 40, UNICODE)
+            report_lines(round, row, 86, 40, UNICODE)
     return sum(len(round.rows) for round in ROUNDS[:20])
 
 

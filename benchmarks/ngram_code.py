@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def text(rounds: Sequence[Round]) -> list[int]:
-    return [token.id for round_ in rounds for token in round_.emitted]
+    return [token.id for round_ in rounds for token in round_.emitted if token.id is not None]
 
 
 def show_plain(rounds: Sequence[Round]) -> None:
