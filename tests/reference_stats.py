@@ -48,14 +48,14 @@ def whole(run: Recorded) -> Line:
     return _rates(run, 0, 0)
 
 
-def on_screen(run: Recorded) -> Line:
+def segment_rates(run: Recorded) -> Line:
     """The numbers of ``Rates`` for the segment the last round belongs to."""
     return _rates(run, _segment(run.rounds), _segment(run.rounds, by_k=True))
 
 
 def dependence(run: Recorded) -> Line:
     """The numbers of ``Dependence`` for the segment the last round belongs to."""
-    rounds, rates = run.rounds[_segment(run.rounds) :], on_screen(run)
+    rounds, rates = run.rounds[_segment(run.rounds) :], segment_rates(run)
     before = [None, *("plain" if not r["k"] else r["emitted"][-1]["origin"] for r in rounds)]
     first = [[r["drafted"][0]["verdict"]] if r["tested"] else [] for r in rounds]
 
@@ -80,7 +80,7 @@ def dependence(run: Recorded) -> Line:
 
 def speed(run: Recorded) -> Line:
     """The numbers of ``SpeedView``."""
-    rates = on_screen(run)
+    rates = segment_rates(run)
     rounds = run.rounds[_segment(run.rounds) :]
     alpha, c = rates["alpha_tested"], rates["c"]
     speedups = None if alpha is None or c is None else curve(alpha, c)

@@ -8,7 +8,7 @@ import numpy as np
 
 from specviz.bench.plan import Configuration, DrafterVariant, Plan, Task
 from specviz.core.events import Calibration, Round
-from specviz.stats.round_counts import Tally, tally
+from specviz.stats.round_counts import RoundCounts, count_round
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Sample:
     ``peak``: the most bytes in use, None if unknown."""
 
     task: Task
-    rounds: tuple[Tally, ...]
+    rounds: tuple[RoundCounts, ...]
     calibration: Calibration | None
     forwards_ms: tuple[float, ...] = ()
     peak: int | None = None
@@ -30,7 +30,7 @@ def sample(
     forwards_ms: tuple[float, ...] = (),
     peak: int | None = None,
 ) -> Sample:
-    return Sample(task, tuple(map(tally, rounds)), calibration, forwards_ms, peak)
+    return Sample(task, tuple(map(count_round, rounds)), calibration, forwards_ms, peak)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ Numbers = dict[str, float | None]
 """The fields of a Measurement for one repeat."""
 
 
-def numbers(runs: Sequence[Sequence[Tally]], k: int) -> Numbers:
+def numbers(runs: Sequence[Sequence[RoundCounts]], k: int) -> Numbers:
     """The numbers of all runs of one configuration, each run a sequence of rounds."""
     all_rounds = [round_ for rounds in runs for round_ in rounds]
     uncut = [round_ for rounds in runs for round_ in rounds[1:] if round_.uncut]
@@ -89,7 +89,9 @@ def numbers(runs: Sequence[Sequence[Tally]], k: int) -> Numbers:
         "decide_ms": median([r.decide_ms for r in uncut]),
         "inspect_ms": median([r.inspect_ms for r in uncut]),
         "alpha_tested": ratio(sum(r.accepted for r in all_rounds), sum(r.accepted + r.rejected for r in all_rounds)),
-        "alpha_overlap": ratio(sum(r.chance for r in all_rounds), sum(r.chanced for r in all_rounds)),
+        "alpha_overlap": ratio(
+            sum(r.accept_prob_sum for r in all_rounds), sum(r.n_with_accept_prob for r in all_rounds)
+        ),
         "tokens_per_round": ratio(tokens, n),
         "token_ms": ratio(spent, tokens),
         "inspected_token_ms": ratio(total, tokens),
@@ -97,7 +99,7 @@ def numbers(runs: Sequence[Sequence[Tally]], k: int) -> Numbers:
     }
 
 
-def position_rates(runs: Sequence[Sequence[Tally]], k: int) -> tuple[float | None, ...]:
+def position_rates(runs: Sequence[Sequence[RoundCounts]], k: int) -> tuple[float | None, ...]:
     """accepted / tested at draft positions 1, ..., ``k``, over all rounds."""
     all_rounds = [round_ for rounds in runs for round_ in rounds]
     accepted, tested = (

@@ -69,7 +69,7 @@ class _Film:
         return self._compose(_LAST, len(self._run.trace.rounds), text, lines)
 
     def _compose(self, share: float, shown: int, text: list[Line], below: list[Line]) -> Frame:
-        above = [self._names(shown), _rates(self._run.stats.on_screen(shown), self._columns), []]
+        above = [self._names(shown), _rates(self._run.stats.segment_rates(shown), self._columns), []]
         below = below[: self._table + 4]
         below += [[] for _ in range(self._table + 4 - len(below))]
         below.append(_legend())

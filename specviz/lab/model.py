@@ -16,7 +16,7 @@ from specviz.maths.estimators import Interval, batch_means_error
 from specviz.maths.formula_table import EDGE, Row, in_words, row
 from specviz.stats.draft_table import REJECTED, DraftRange, DraftTable
 from specviz.stats.rates import LiveRates, expected_lengths
-from specviz.stats.round_counts import Tallies, tallied
+from specviz.stats.round_counts import RoundCountsArray, count_rounds
 
 Name = Literal["alpha", "k", "c"]
 NAMES: tuple[Name, ...] = ("alpha", "k", "c")
@@ -132,7 +132,7 @@ class LabPoint:
         return expected_lengths(alpha, self.drafts)
 
 
-def _mean_at(k: int, rounds: Tallies) -> Mean | None:
+def _mean_at(k: int, rounds: RoundCountsArray) -> Mean | None:
     """Tokens a round over the uncut ones of ``rounds`` that drafted ``k``."""
     counted = ((rounds["k"] == k) & rounds["uncut"]).astype(np.int64)
     tokens = rounds["emitted"].astype(np.float64) * counted
@@ -147,7 +147,7 @@ def lab_point(
     rounds: Sequence[Round],
     at: tuple[int, int] | None = None,
     drafts: DraftTable | None = None,
-    tallies: Tallies | None = None,
+    round_counts: RoundCountsArray | None = None,
 ) -> LabPoint | None:
     """The measured point of ``rates``; ``rounds`` are all of the run, ``drafts`` what they drafted, ``tallies`` what
     they contribute to the rates, ``settings`` those of the last one counted.
@@ -160,7 +160,7 @@ def lab_point(
     table = DraftTable.of(rounds) if drafts is None else drafts
     places = TestedPlaces(rounds, table.between(rates.first, rates.last))
     before = places.before(at) if at else len(places)
-    contributed = tallied(rounds) if tallies is None else tallies
+    contributed = count_rounds(rounds) if round_counts is None else round_counts
     return LabPoint(
         k=settings.k,
         alpha=rates.alpha_tested,

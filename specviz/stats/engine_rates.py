@@ -6,7 +6,7 @@ from specviz.stats.rates import Rates
 
 
 @dataclass(frozen=True, slots=True)
-class PeerRate:
+class EngineRate:
     """A number an engine prints: a rate, or a length in tokens.
 
     ``definition``: in words, one short line. ``predicted``: E[N] if the number, a rate, is taken for the formula's
@@ -21,7 +21,7 @@ class PeerRate:
     is_length: bool = False
 
 
-def peer_rates(rates: Rates) -> tuple[PeerRate, ...]:
+def engine_rates(rates: Rates) -> tuple[EngineRate, ...]:
     """The acceptance rates and lengths of vLLM, SGLang, llama.cpp, LM Studio and EAGLE, in this order.
 
     A rate counts all of ``rates``, cut rounds and ignored drafts too, as the engines do. Only rounds with a draft count
@@ -35,11 +35,11 @@ def peer_rates(rates: Rates) -> tuple[PeerRate, ...]:
     verified = rates.tokens / drafting if drafting else None
     forwards = rates.tokens / rates.rounds if rates.rounds else None
 
-    def rate(engine: str, name: str, value: float | None, definition: str) -> PeerRate:
-        return PeerRate(engine, name, value, definition, rates.formula_at(value))
+    def rate(engine: str, name: str, value: float | None, definition: str) -> EngineRate:
+        return EngineRate(engine, name, value, definition, rates.formula_at(value))
 
-    def length(engine: str, name: str, value: float | None, definition: str) -> PeerRate:
-        return PeerRate(engine, name, value, definition, None, is_length=True)
+    def length(engine: str, name: str, value: float | None, definition: str) -> EngineRate:
+        return EngineRate(engine, name, value, definition, None, is_length=True)
 
     return (
         rate("vLLM", "draft acceptance rate", drafted, "accepted / drafted tokens"),

@@ -1,7 +1,7 @@
-"""From rounds to rates: what one round contributes, and every number of a range of rounds.
+"""Every rate of a range of rounds.
 
-Each rate keeps its own name: accepted / tested is the estimate the formula needs, accepted / drafted is what other
-programs print and falls with K. ``None`` stands for undefined.
+accepted / tested is the estimate that the formula needs; accepted / drafted is what other programs print, and it falls
+with K. ``None`` means undefined.
 """
 
 import math
@@ -16,7 +16,7 @@ from specviz.core.events import Calibration, Settings
 from specviz.core.rule import rule_of
 from specviz.maths import formulas
 from specviz.maths.estimators import Interval, agreement, block_means_error, contradicts, interval, wilson
-from specviz.stats.cumulative import Counts, Part
+from specviz.stats.cumulative import Counts, RoundRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class LiveRates:
     """Every number of the rounds ``first`` to ``last`` (1-based, inclusive; last = first - 1: no round yet).
 
     Numbers of tokens/round (``tokens_per_round``, its error, the histograms, both formulas, ``speedup_measured_cost``)
-    are taken over the uncut rounds from ``tokens_per_round_first`` on; ``drafts`` says how many of those drafted K_r
-    tokens, K_r -> rounds. The one-token steps come from the calibration at ``at_length`` tokens, in milliseconds.
+    are taken over the uncut rounds from ``tokens_per_round_first`` on; ``drafts`` counts them by K_r.
+    The one-token steps come from the calibration at ``at_length`` tokens, in milliseconds.
 
     A mean of what was not measured in every round (overlap, match, times) is None. Medians are of the rounds that were
     timed.
 
-    These take the same time over any number of rounds; so do the medians of ``Rates``, where a range goes on from the
-    one before.
+    Computing them takes the same time over any number of rounds; so do the medians of ``Rates`` if a range extends the
+    previous one.
     """
 
     first: int
@@ -89,7 +89,7 @@ class LiveRates:
     break_even_alpha: float | None
     ceiling: float | None
     contradicts: bool
-    """Whether acceptance cannot have followed its chance: z beyond 4, or another outcome than a certain one."""
+    """Whether acceptance contradicts its probability: |z| above 4, or an outcome of probability 0."""
     rule: str
     """In force in round ``last``."""
 
@@ -100,12 +100,12 @@ class LiveRates:
 
     @property
     def accepted_per_round(self) -> float | None:
-        """Tokens/round without the token that ends a round."""
+        """Tokens/round less the token that ends a round."""
         return None if self.tokens_per_round is None else self.tokens_per_round - 1.0
 
     @property
     def formula_gap(self) -> float | None:
-        """The formula at alpha tested less measured tokens/round: above 0 where difficulty varies."""
+        """The formula at alpha tested less measured tokens/round: positive if difficulty varies."""
         if self.formula_at_tested is None or self.tokens_per_round is None:
             return None
         return self.formula_at_tested - self.tokens_per_round
@@ -117,7 +117,7 @@ class LiveRates:
 
 @dataclass(frozen=True, slots=True)
 class Rates(LiveRates):
-    """The medians per round too, in milliseconds."""
+    """With the medians per round in milliseconds."""
 
     draft_ms: float | None
     verify_ms: float | None
@@ -130,30 +130,40 @@ TIMES = ("draft_ms", "verify_ms", "decide_ms", "inspect_ms")
 
 def with_medians(rates: LiveRates, medians: Mapping[str, float]) -> Rates:
     """``rates`` with the medians of the ``TIMES`` of their rounds."""
-    given: dict[str, Any] = {each.name: getattr(rates, each.name) for each in fields(rates)}
-    return Rates(**given | {name: medians.get(name) for name in TIMES})
+    values: dict[str, Any] = {each.name: getattr(rates, each.name) for each in fields(rates)}
+    return Rates(**values | {name: medians.get(name) for name in TIMES})
 
 
-def measure(part: Part, spans: Part, settings: Settings | None, calibration: Calibration | None) -> LiveRates:
-    """The rates of the rounds of ``part``; tokens/round over ``spans``, which may begin later and ends with it.
+def compute_rates(
+    part: RoundRange, tokens_range: RoundRange, settings: Settings | None, calibration: Calibration | None
+) -> LiveRates:
+    """The rates of the rounds of ``part``; tokens/round over ``tokens_range``, which may begin later and ends with it.
 
-    ``settings`` are those of the last round, None without one: their k is the one the model speaks about.
+    ``settings`` are those of the last round, None without one; the model's speedup is for their k.
     """
     drafted, accepted, rejected = part.count("k"), part.count("accepted"), part.count("rejected")
-    tested, chanced = accepted + rejected, part.count("chanced")
+    tested, n_with_accept_prob = accepted + rejected, part.count("n_with_accept_prob")
     tokens = part.count("emitted")
     alpha_tested = _ratio(accepted, tested)
-    measured = not part.count("no_chance")
-    alpha_overlap = mean_share(part.total("chance"), chanced) if measured else None
-    overlap_error = block_means_error(part.rounds, part.blocks("chance"), part.blocks("chanced"))
+    measured = not part.count("n_without_accept_prob")
+    alpha_overlap = mean_share(part.total("accept_prob_sum"), n_with_accept_prob) if measured else None
+    overlap_error = block_means_error(part.rounds, part.blocks("accept_prob_sum"), part.blocks("n_with_accept_prob"))
+
+    acceptance = (
+        part.count("n_accepted_with_prob"),
+        part.total("accept_prob_sum"),
+        part.total("accept_prob_variance"),
+    )
 
     lengths = part.lengths()
-    of_spans = lengths if spans.first == part.first else spans.lengths()
-    uncut, uncut_tokens = spans.count("uncut"), spans.count("uncut_emitted")
-    drafts = {k: int(count) for k, count in enumerate(of_spans["uncut_k"]) if count}
-    seen = of_spans["uncut_accepted"][: max(drafts, default=-1) + 1]
-    spent_ms = spans.total("spent_ms")
-    timed = any(drafts) and not spans.count("uncut_untimed")
+    tokens_lengths = lengths if tokens_range.first == part.first else tokens_range.lengths()
+    uncut, uncut_tokens = tokens_range.count("uncut"), tokens_range.count("uncut_emitted")
+    drafts = {k: int(count) for k, count in enumerate(tokens_lengths["uncut_k"]) if count}
+    accepted_counts = tokens_lengths["uncut_accepted"][: max(drafts, default=-1) + 1]
+    spent_ms = tokens_range.total("spent_ms")
+    token_blocks, round_blocks = tokens_range.blocks("uncut_emitted"), tokens_range.blocks("uncut")
+    tokens_error = block_means_error(tokens_range.rounds, token_blocks, round_blocks)
+    timed = any(drafts) and not tokens_range.count("uncut_untimed")
 
     target_step = calibration.target_step_ms if calibration else None
     draft_step = calibration.draft_step_ms if calibration else None
@@ -176,14 +186,14 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
         alpha_tested_ci=wilson(accepted, tested),
         alpha_overlap=alpha_overlap,
         alpha_overlap_ci=interval(alpha_overlap, overlap_error),
-        mean_match=None if part.count("no_match") else mean_share(part.total("match"), tested),
+        mean_match=None if part.count("n_without_match") else mean_share(part.total("match"), tested),
         accepted_over_drafted=_ratio(accepted, drafted),
-        agreement_z=agreement(part.count("hits"), part.total("chance"), part.total("variance")) if measured else None,
+        agreement_z=agreement(*acceptance) if measured else None,
         tokens_per_round=_ratio(uncut_tokens, uncut),
-        tokens_per_round_se=block_means_error(spans.rounds, spans.blocks("uncut_emitted"), spans.blocks("uncut")),
-        tokens_per_round_first=spans.first,
+        tokens_per_round_se=tokens_error,
+        tokens_per_round_first=tokens_range.first,
         drafts=drafts,
-        histogram={n: int(count) for n, count in enumerate(seen, start=1)},
+        histogram={n: int(count) for n, count in enumerate(accepted_counts, start=1)},
         expected_histogram=expected_lengths(alpha_tested, drafts),
         formula_at_tested=_formula(alpha_tested, drafts),
         formula_at_overlap=_formula(alpha_overlap, drafts),
@@ -198,7 +208,7 @@ def measure(part: Part, spans: Part, settings: Settings | None, calibration: Cal
         best_k=predicted.best_k,
         break_even_alpha=predicted.break_even_alpha,
         ceiling=predicted.ceiling,
-        contradicts=measured and contradicts(part.count("hits"), part.total("chance"), part.total("variance")),
+        contradicts=measured and contradicts(*acceptance),
         rule=settings.rule if settings else Settings().rule,
     )
 
@@ -229,7 +239,7 @@ def _formula(alpha: float | None, drafts: Mapping[int, int]) -> float | None:
 
 
 def expected_lengths(alpha: float | None, drafts: Mapping[int, int]) -> dict[int, float]:
-    """sum_r P(N = i | K_r) for i = 1, ..., largest K_r + 1; ``drafts`` says how many rounds drafted K_r tokens."""
+    """sum_r P(N = i | K_r) for i = 1, ..., largest K_r + 1; ``drafts`` counts rounds by K_r."""
     if alpha is None:
         return {}
     expected = dict.fromkeys(range(1, max(drafts, default=-1) + 2), 0.0)
@@ -260,13 +270,13 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 def mean_share(part: float, whole: float) -> float | None:
-    """A mean of numbers in [0, 1], kept there against the rounding of running sums."""
+    """A mean of numbers in [0, 1], clamped against the rounding errors of cumulative sums."""
     mean = _ratio(part, whole)
     return None if mean is None else min(1.0, max(0.0, mean))
 
 
 def _cost_ratio(target_step: float | None, draft_step: float | None) -> float | None:
-    """T_p / T_q; None where a step is missing or took no time, or the ratio is no number."""
+    """T_p / T_q; None if a step is missing or took no time, or if the ratio is not finite."""
     if not target_step or not draft_step:
         return None
     c = target_step / draft_step

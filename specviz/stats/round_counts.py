@@ -11,13 +11,13 @@ from specviz.core.events import Drafted, Round
 from specviz.core.rule import Rule, rule_of
 
 
-class Tally(NamedTuple):
-    """Counts, sums and times of a round.
+class RoundCounts(NamedTuple):
+    """Counts, sums and times of a round. Times that were not measured are NaN.
 
-    ``uncut``: it counts for tokens/round. ``chanced``: its tested positions whose rule has an accept chance o;
-    ``hits``: the accepted ones among them; ``chance`` and ``variance``: their sums of o and of o (1 - o).
-    ``match``: the sum of p q over all tested positions. ``no_chance`` and ``no_match``: the tested positions where such
-    a number exists but was not measured; ``untimed``: 1 where a time was not. Times are NaN where they were not.
+    ``uncut``: it counts for tokens/round. ``n_with_accept_prob``: tested positions with an exact accept probability o;
+    ``n_accepted_with_prob``: the accepted ones among them; ``accept_prob_sum``, ``accept_prob_variance``: sums of o and
+    of o (1 - o). ``match``: the sum of p q over all tested positions. ``n_without_accept_prob``, ``n_without_match``:
+    tested positions where the number exists but was not measured; ``untimed``: 1 if any time was not measured.
     """
 
     k: int
@@ -27,29 +27,29 @@ class Tally(NamedTuple):
     ignored: int
     emitted: int
     uncut: bool
-    chanced: int
-    hits: int
-    chance: float
-    variance: float
+    n_with_accept_prob: int
+    n_accepted_with_prob: int
+    accept_prob_sum: float
+    accept_prob_variance: float
     match: float
     draft_ms: float
     verify_ms: float
     decide_ms: float
     inspect_ms: float
     total_ms: float
-    no_chance: int
-    no_match: int
+    n_without_accept_prob: int
+    n_without_match: int
     untimed: int
 
 
-TALLY_DTYPE = np.dtype([(name, np.dtype(kind)) for name, kind in Tally.__annotations__.items()])
+ROUND_COUNTS_DTYPE = np.dtype([(name, np.dtype(kind)) for name, kind in RoundCounts.__annotations__.items()])
 TIMES = ("draft_ms", "verify_ms", "decide_ms", "inspect_ms", "total_ms")
-Tallies = NDArray[np.void]
-"""A structured array of ``TALLY_DTYPE``, one entry a round."""
+RoundCountsArray = NDArray[np.void]
+"""A structured array of ``ROUND_COUNTS_DTYPE``, one entry per round."""
 
 
 def inconsistency(event: Round) -> str | None:
-    """What is wrong with a round's counts, as a sentence; None where they add up.
+    """A sentence about counts of a round that do not add up; None if they do.
 
     drafted = accepted + rejected + untested + ignored = K_r, the accepted ones first; A of them entered the text,
     with one more token unless the round was cut.
@@ -67,18 +67,18 @@ def inconsistency(event: Round) -> str | None:
     return None
 
 
-def tally(event: Round) -> Tally:
-    """Count one round. Raises ValueError where its counts do not add up."""
+def count_round(event: Round) -> RoundCounts:
+    """Count one round. Raises ValueError if its counts do not add up (see ``inconsistency``)."""
     if problem := inconsistency(event):
         raise ValueError(problem)
     rule = rule_of(event.settings.rule)
     tested = event.tested_tokens
-    chances = [chance for d in tested if (chance := rule.position_accept_prob(d)) is not None]
+    accept_probs = [o for d in tested if (o := rule.position_accept_prob(d)) is not None]
     matches = [d.match for d in tested if d.match is not None]
     timing = event.timing
     times = (timing.draft_ms, timing.verify_ms, timing.decide_ms, timing.inspect_ms, timing.total_ms)
-    measured = len(chances) == event.tested
-    return Tally(
+    measured = len(accept_probs) == event.tested
+    return RoundCounts(
         k=event.k,
         accepted=event.n_accepted,
         rejected=event.n_rejected,
@@ -86,29 +86,29 @@ def tally(event: Round) -> Tally:
         ignored=event.count("ignored"),
         emitted=event.n_emitted,
         uncut=not event.cut,
-        chanced=len(chances),
-        hits=event.n_accepted if measured else _hits(tested, rule),
-        chance=sum(chances),
-        variance=sum(o * (1.0 - o) for o in chances),
+        n_with_accept_prob=len(accept_probs),
+        n_accepted_with_prob=event.n_accepted if measured else _accepted_with_prob(tested, rule),
+        accept_prob_sum=sum(accept_probs),
+        accept_prob_variance=sum(o * (1.0 - o) for o in accept_probs),
         match=sum(matches),
         draft_ms=_or_nan(timing.draft_ms),
         verify_ms=_or_nan(timing.verify_ms),
         decide_ms=_or_nan(timing.decide_ms),
         inspect_ms=_or_nan(timing.inspect_ms),
         total_ms=_or_nan(timing.total_ms),
-        no_chance=0 if measured or not rule.overlap_is_accept_prob else event.tested - len(chances),
-        no_match=event.tested - len(matches),
+        n_without_accept_prob=0 if measured or not rule.overlap_is_accept_prob else event.tested - len(accept_probs),
+        n_without_match=event.tested - len(matches),
         untimed=int(None in times),
     )
 
 
-def _hits(tested: Iterable[Drafted], rule: Rule) -> int:
+def _accepted_with_prob(tested: Iterable[Drafted], rule: Rule) -> int:
     return sum(d.verdict == "accepted" for d in tested if rule.position_accept_prob(d) is not None)
 
 
-def tallied(rounds: Iterable[Round]) -> Tallies:
-    """An entry a round. Raises ValueError as ``tally`` does."""
-    return np.array([tally(round) for round in rounds], TALLY_DTYPE)
+def count_rounds(rounds: Iterable[Round]) -> RoundCountsArray:
+    """One entry per round. Raises ValueError as ``count_round`` does."""
+    return np.array([count_round(round) for round in rounds], ROUND_COUNTS_DTYPE)
 
 
 def _or_nan(value: float | None) -> float:

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.events import Calibration, Emitted, End, Event, Header, Round, Settings, Token
-from specviz.stats.cumulative import TallyTable
+from specviz.stats.cumulative import CumulativeCounts
 from specviz.stats.incremental import IncrementalMedians
 from specviz.stats.numbers_table import Segment, summarise
-from specviz.stats.rates import TIMES, LiveRates, PositionRate, Rates, measure, with_medians
-from specviz.stats.round_counts import Tallies, inconsistency, tally
-from specviz.stats.series import Series, SeriesFold
+from specviz.stats.rates import TIMES, LiveRates, PositionRate, Rates, compute_rates, with_medians
+from specviz.stats.round_counts import RoundCountsArray, count_round, inconsistency
+from specviz.stats.series import Series, SeriesBuilder
 
 Column = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class RunStats:
         self.header: Header | None = None
         self.calibration: Calibration | None = None
         self.end: End | None = None
-        self._table = TallyTable()
+        self._table = CumulativeCounts()
         self._emitted = array("I")
         self._tokens: list[Token | None] = []
         self._token_places: dict[Token | None, int] = {}
@@ -43,7 +43,7 @@ class RunStats:
         self._settings: list[Settings] = []
         self._starts: list[int] = []
         self._tokens_starts: list[int] = []
-        self._series = SeriesFold()
+        self._series = SeriesBuilder()
 
     @property
     def rounds(self) -> int:
@@ -65,41 +65,41 @@ class RunStats:
                 self.end = event
 
     @property
-    def tallies(self) -> Tallies:
+    def round_counts(self) -> RoundCountsArray:
         """What every round contributes, an entry a round."""
         return self._table.rows
 
     @property
-    def table(self) -> TallyTable:
+    def table(self) -> CumulativeCounts:
         """The same with its running sums."""
         return self._table
 
-    def on_screen(self, last: int | None = None) -> Rates:
+    def segment_rates(self, last: int | None = None) -> Rates:
         """The rates of the segment round ``last`` belongs to, up to that round."""
-        last = self._last(last)
+        last = self._clamp(last)
         return self._measure(_begin(self._starts, last), last, _begin(self._tokens_starts, last))
 
-    def live(self, last: int | None = None) -> LiveRates:
-        """``on_screen`` without the medians: as cheap behind a million rounds as behind ten."""
-        last = self._last(last)
+    def segment_rates_fast(self, last: int | None = None) -> LiveRates:
+        """``segment_rates`` without the medians: constant time in the number of rounds."""
+        last = self._clamp(last)
         return self._measure_live(_begin(self._starts, last), last, _begin(self._tokens_starts, last))
 
     def since_k(self, last: int | None = None) -> Rates:
         """The rates of the rounds that count for tokens/round up to round ``last``: those since any setting changed."""
-        last = self._last(last)
+        last = self._clamp(last)
         first = _begin(self._tokens_starts, last)
         return self._measure(first, last, first)
 
     def whole(self, last: int | None = None) -> Rates:
         """The rates of the whole run up to round ``last``: all segments pooled, and every K."""
-        return self._measure(1, self._last(last), 1)
+        return self._measure(1, self._clamp(last), 1)
 
     def series(self, last: int | None = None) -> Series:
-        return self._series.series(self._last(last))
+        return self._series.series(self._clamp(last))
 
     def settings(self, last: int | None = None) -> Settings | None:
         """What round ``last`` ran under; None before the first."""
-        last = self._last(last)
+        last = self._clamp(last)
         return self._settings[last - 1] if last else None
 
     def verify_time(self, m: int, last: int | None = None) -> float | None:
@@ -109,12 +109,11 @@ class RunStats:
 
     def verify_times(self, last: int | None = None) -> tuple[tuple[int, float], ...]:
         """(m, T_verify(m)) for every m there was, ascending."""
-        return tuple(sorted(self._verify_medians.query(2, max(1, self._last(last))).items()))
+        return tuple(sorted(self._verify_medians.query(2, max(1, self._clamp(last))).items()))
 
     def draft_time(self, last: int | None = None) -> float | None:
-        """The median of draft_ms / K_r, in milliseconds, over the rounds of ``on_screen`` that drafted; None without
-        one."""
-        last = self._last(last)
+        """The median of draft_ms / K_r, in milliseconds, over the drafting rounds of the segment; None without one."""
+        last = self._clamp(last)
         return self._draft_medians.query(_begin(self._starts, last), last).get("step")
 
     def summary(self) -> dict[str, Any]:
@@ -126,7 +125,7 @@ class RunStats:
         return summarise(self.whole(), segments, [self._tokens[i] for i in self._emitted], self.header, self.end)
 
     def _add_round(self, event: Round) -> None:
-        counted = tally(event)
+        counted = count_round(event)
         before = self._settings[-1] if self._settings else None
         new_tokens_segment = event.settings != before
         new_segment = before is None or replace(event.settings, k=before.k) != before
@@ -166,8 +165,8 @@ class RunStats:
         calibration = self._calibration_of(settings)
         asked = first, last, tokens_first, calibration
         if self._measured is None or self._measured[0] != asked:
-            part, spans = self._table.between(first, last), self._table.between(tokens_first, last)
-            self._measured = asked, measure(part, spans, settings, calibration)
+            part, tokens_range = self._table.between(first, last), self._table.between(tokens_first, last)
+            self._measured = asked, compute_rates(part, tokens_range, settings, calibration)
         return self._measured[1]
 
     def _token_place(self, token: Token | None) -> int:
@@ -183,7 +182,7 @@ class RunStats:
             return self.calibration
         return replace(self.calibration, draft_step_ms=None)
 
-    def _last(self, last: int | None) -> int:
+    def _clamp(self, last: int | None) -> int:
         return self.rounds if last is None else max(0, min(last, self.rounds))
 
 

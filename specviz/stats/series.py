@@ -1,4 +1,4 @@
-"""The running values of a run, for plots: a fold that never looks back, so that any prefix is a slice of it."""
+"""The running values of a run, for plots. They are append-only, so that any prefix is a slice."""
 
 import math
 from array import array
@@ -9,12 +9,12 @@ from typing import overload
 
 from specviz.maths.estimators import wilson
 from specviz.maths.formulas import expected_tokens
-from specviz.stats.round_counts import Tally
+from specviz.stats.round_counts import RoundCounts
 
 
-class Prefix(Sequence[float | None]):
-    """The first ``count`` values of a growing array, NaN standing for None. Taking one, and telling two of one array
-    apart, costs the same at any length."""
+class ArrayPrefix(Sequence[float | None]):
+    """The first ``count`` values of a growing array, with None for NaN. Making one and comparing two of the same
+    array take constant time."""
 
     __slots__ = ("_count", "_values")
 
@@ -32,7 +32,9 @@ class Prefix(Sequence[float | None]):
         if isinstance(at, slice):
             start, stop, step = at.indices(self._count)
             return (
-                Prefix(self._values, stop) if (start, step) == (0, 1) else [self[i] for i in range(start, stop, step)]
+                ArrayPrefix(self._values, stop)
+                if (start, step) == (0, 1)
+                else [self[i] for i in range(start, stop, step)]
             )
         if not -self._count <= at < self._count:
             raise IndexError(at)
@@ -40,16 +42,16 @@ class Prefix(Sequence[float | None]):
         return None if value != value else value
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Prefix) and self._values is other._values:
+        if isinstance(other, ArrayPrefix) and self._values is other._values:
             return self._count == other._count
-        return list(self) == list(other) if isinstance(other, Prefix | list) else NotImplemented
+        return list(self) == list(other) if isinstance(other, ArrayPrefix | list) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Parallel sequences with an entry a round, None where undefined.
+    """Parallel sequences with one entry per round, None where undefined.
 
     Running values restart where a segment begins: those of tokens/round and the K_r the formulas are averaged over at
     ``tokens_segment_starts``, all others at ``segment_starts`` (rounds above 1). ``n`` is the number of tokens of each
@@ -74,16 +76,16 @@ class Series:
 class _Running:
     accepted: int = 0
     tested: int = 0
-    chance: float = 0.0
-    chanced: int = 0
-    no_chance: int = 0
+    accept_prob_sum: float = 0.0
+    n_with_accept_prob: int = 0
+    n_without_accept_prob: int = 0
 
-    def add(self, tally: Tally) -> None:
-        self.accepted += tally.accepted
-        self.tested += tally.accepted + tally.rejected
-        self.chance += tally.chance
-        self.chanced += tally.chanced
-        self.no_chance += tally.no_chance
+    def add(self, counts: RoundCounts) -> None:
+        self.accepted += counts.accepted
+        self.tested += counts.accepted + counts.rejected
+        self.accept_prob_sum += counts.accept_prob_sum
+        self.n_with_accept_prob += counts.n_with_accept_prob
+        self.n_without_accept_prob += counts.n_without_accept_prob
 
 
 @dataclass(slots=True)
@@ -91,10 +93,10 @@ class _RunningTokens:
     tokens: int = 0
     drafts: Counter[int] = field(default_factory=Counter)
 
-    def add(self, tally: Tally) -> None:
-        if tally.uncut:
-            self.tokens += tally.emitted
-            self.drafts[tally.k] += 1
+    def add(self, counts: RoundCounts) -> None:
+        if counts.uncut:
+            self.tokens += counts.emitted
+            self.drafts[counts.k] += 1
 
     def mean(self) -> float | None:
         return self.tokens / rounds if (rounds := self.drafts.total()) else None
@@ -106,8 +108,8 @@ class _RunningTokens:
         return sum(count * expected_tokens(alpha, k) for k, count in self.drafts.items()) / rounds
 
 
-class SeriesFold:
-    """Adds a round at a time; ``series(last)`` gives the values up to round ``last``."""
+class SeriesBuilder:
+    """Grows by one round at a time; ``series(last)`` returns the values up to round ``last``."""
 
     def __init__(self) -> None:
         self._running = _Running()
@@ -118,7 +120,7 @@ class SeriesFold:
         self._starts: list[int] = []
         self._tokens_starts: list[int] = []
 
-    def add(self, tally: Tally, *, new_segment: bool, new_tokens_segment: bool) -> None:
+    def add(self, counts: RoundCounts, *, new_segment: bool, new_tokens_segment: bool) -> None:
         """``new_segment``/``new_tokens_segment``: whether this round begins one, for all rates or for tokens/round."""
         index = len(self._n) + 1
         if new_segment:
@@ -127,13 +129,17 @@ class SeriesFold:
         if new_tokens_segment:
             self._tokens = _RunningTokens()
             self._tokens_starts.append(index)
-        self._running.add(tally)
-        self._tokens.add(tally)
-        self._n.append(tally.emitted)
-        self._longest.append(max(tally.emitted, self._longest[-1] if self._longest else 1))
+        self._running.add(counts)
+        self._tokens.add(counts)
+        self._n.append(counts.emitted)
+        self._longest.append(max(counts.emitted, self._longest[-1] if self._longest else 1))
         now = self._running
         tested = now.accepted / now.tested if now.tested else None
-        overlap = now.chance / now.chanced if now.chanced and not now.no_chance else None
+        overlap = (
+            now.accept_prob_sum / now.n_with_accept_prob
+            if now.n_with_accept_prob and not now.n_without_accept_prob
+            else None
+        )
         low, high = wilson(now.accepted, now.tested) or (None, None)
         tokens = self._tokens
         row = (tested, low, high, overlap, tokens.mean(), tokens.formula(tested), tokens.formula(overlap))
@@ -141,7 +147,7 @@ class SeriesFold:
             values.append(math.nan if value is None else value)
 
     def series(self, last: int) -> Series:
-        tested, low, high, overlap, mean, at_tested, at_overlap = (Prefix(values, last) for values in self._values)
+        tested, low, high, overlap, mean, at_tested, at_overlap = (ArrayPrefix(values, last) for values in self._values)
         return Series(
             rounds=range(1, last + 1),
             alpha_tested=tested,
@@ -151,7 +157,7 @@ class SeriesFold:
             tokens_per_round=mean,
             formula_at_tested=at_tested,
             formula_at_overlap=at_overlap,
-            n=Prefix(self._n, last),
+            n=ArrayPrefix(self._n, last),
             segment_starts=[start for start in self._starts if 1 < start <= last],
             tokens_segment_starts=[start for start in self._tokens_starts if 1 < start <= last],
             longest=self._longest[last - 1] if last else 1,

@@ -40,7 +40,7 @@ class SpeedView:
 
 def speed_view(stats: RunStats, last: int | None = None) -> SpeedView:
     """The speed as it stood after round ``last`` (None: the latest)."""
-    rates = stats.on_screen(last)
+    rates = stats.segment_rates(last)
     settings = stats.settings(last)
     curve = _curve(rates.alpha_tested, rates.c)
     cost = rates.speedup_measured_cost if rates.speedup_measured_cost is not None else rates.speedup_model

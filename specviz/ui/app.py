@@ -103,7 +103,7 @@ def farewell(stats: RunStats, path: Path | None, *, crash: BaseException | None 
         lines.append(f"specviz stopped on an unexpected error: {literal(f'{type(crash).__name__}: {crash}')}")
     rates = stats.whole()
     if rates.rounds:
-        pooled = ", over all settings" if stats.on_screen().first > 1 else ""
+        pooled = ", over all settings" if stats.segment_rates().first > 1 else ""
         lines.append(
             f"α tested {rate(rates.alpha_tested).strip()} · tokens/round {number(rates.tokens_per_round).strip()}"
             f" · {rates.rounds} rounds, {rates.tokens} tokens{pooled}"

@@ -18,7 +18,7 @@ from specviz.cli.commands.bench.tables import (
     speedup_rows,
 )
 from specviz.core.events import Calibration
-from specviz.stats.round_counts import tally
+from specviz.stats.round_counts import count_round
 from tests.bench.test_report import ASSUMED, rounds, seen, timing
 from tests.rounds import round_of
 
@@ -100,7 +100,7 @@ def test_each_drafter_has_its_own_numbers() -> None:
 
 
 def test_positions_nobody_tested_have_no_rate() -> None:
-    runs = [[tally(round_of("a")), tally(round_of("ru", 2)), tally(round_of("", 3))]]
+    runs = [[count_round(round_of("a")), count_round(round_of("ru", 2)), count_round(round_of("", 3))]]
     assert position_rates(runs, 3) == (0.5, None, None)
     assert position_rates([], 2) == (None, None)
 

@@ -287,7 +287,7 @@ def test_agreement_is_the_one_on_screen() -> None:
     for round in rounds:
         stats.add(round)
         watching.add(round)
-        z = stats.on_screen().agreement_z
+        z = stats.segment_rates().agreement_z
         before, beyond = beyond, z is not None and abs(z) > limit
         expected += [round.index] if beyond and not before else []
     assert watching.hits == expected

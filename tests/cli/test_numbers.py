@@ -35,7 +35,7 @@ def test_stats_and_exports_print_every_number(capsys: pytest.CaptureFixture[str]
 
 def test_the_metrics_screen_prints_every_number_of_its_blocks() -> None:
     lines = [line for make in (acceptance, tokens_per_round, speed) for line in page(make, small(), 100)]
-    rates = small().stats.on_screen()
+    rates = small().stats.segment_rates()
     for number in NUMBERS:
         if number.block:
             shown = f"{number.short_title(CHANCE)} ", compact(number, rates)

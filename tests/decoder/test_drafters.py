@@ -136,9 +136,9 @@ def test_a_switch_begins_a_segment_and_leaves_c_to_the_drafter_it_is_of(shelf: S
     run = play(source, text_of(PROMPT), lambda: setting(2, 0.0, drafter=next(turns, "ngram")))
     stats = run.stats
     assert [part["settings"]["drafter"] for part in stats.summary()["segments"]] == ["model", "layers", "ngram"]
-    assert stats.on_screen(2).c is not None
-    assert stats.on_screen(4).c is None and stats.on_screen(4).draft_step_ms is None
-    assert stats.on_screen().c is None
+    assert stats.segment_rates(2).c is not None
+    assert stats.segment_rates(4).c is None and stats.segment_rates(4).draft_step_ms is None
+    assert stats.segment_rates().c is None
     assert run.header.config["drafters"] == list(DRAFTERS)
 
 

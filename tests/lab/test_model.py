@@ -87,7 +87,7 @@ def test_the_point_of_a_run() -> None:
         make_round(3, 7, "✗···"),
     ]
     stats = folded(make_header(), make_calibration(), *rounds)
-    point = lab_point(stats.on_screen(), rounds[-1].settings, rounds, (2, 3))
+    point = lab_point(stats.segment_rates(), rounds[-1].settings, rounds, (2, 3))
     assert point is not None
     assert point.alpha == pytest.approx(5 / 7)
     assert point.tokens_per_round == pytest.approx(8 / 3)
@@ -96,20 +96,20 @@ def test_the_point_of_a_run() -> None:
         (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3), (3, 0)
     ]  # fmt: skip
     assert point.places[point.at].round == 2 and point.places[point.at].row == 3
-    beyond = lab_point(stats.on_screen(), rounds[-1].settings, rounds, (1, 3))
+    beyond = lab_point(stats.segment_rates(), rounds[-1].settings, rounds, (1, 3))
     assert beyond is not None and beyond.at == 1, "an untested row: the tested one before it"
     assert point.c is not None
     assert point.at_k is not None and point.at_k.ci is None, "no error under 16 rounds"
 
 
 def test_a_run_without_rounds_has_no_point() -> None:
-    assert lab_point(RunStats().on_screen(), None, []) is None
+    assert lab_point(RunStats().segment_rates(), None, []) is None
 
 
 def test_only_the_segment_counts() -> None:
     rounds = [make_round(1, 0, "✓✓✓✓"), make_round(2, 5, "✗···", settings=Settings(temperature=0.5))]
     stats = folded(make_header(), *rounds)
-    point = lab_point(stats.on_screen(), rounds[-1].settings, rounds)
+    point = lab_point(stats.segment_rates(), rounds[-1].settings, rounds)
     assert point is not None
     assert (point.alpha, point.c) == (0.0, None)
     assert [place.round for place in point.places] == [2]
@@ -118,14 +118,14 @@ def test_only_the_segment_counts() -> None:
 def test_drafts_without_a_model_cost_nothing() -> None:
     rounds = [make_round(1, 0, "✓✗··", settings=Settings(drafter="ngram"))]
     stats = folded(make_header(), make_calibration(), *rounds)
-    point = lab_point(stats.on_screen(), rounds[-1].settings, rounds)
+    point = lab_point(stats.segment_rates(), rounds[-1].settings, rounds)
     assert point is not None and point.c == math.inf
 
 
 def test_an_interval_with_enough_rounds() -> None:
     rounds = make_run(40, 4, 3)
     stats = folded(make_header(), *rounds)
-    point = lab_point(stats.on_screen(), rounds[-1].settings, rounds)
+    point = lab_point(stats.segment_rates(), rounds[-1].settings, rounds)
     assert point is not None and point.at_k is not None and point.at_k.ci is not None
     assert point.at_k.value == point.tokens_per_round and point.at_k.se == pytest.approx(point.tokens_per_round_se)
     assert point.at_k.ci[0] < point.at_k.value < point.at_k.ci[1]
@@ -142,7 +142,7 @@ def test_short_and_plain_rounds() -> None:
         make_round(4, 8, "✓✓", settings=set_to),
         make_round(5, 11, "", plain_reason="no_match", settings=set_to),
     ]
-    rates = folded(make_header(), make_calibration(), *rounds).on_screen()
+    rates = folded(make_header(), make_calibration(), *rounds).segment_rates()
     point = lab_point(rates, rounds[-1].settings, rounds)
     assert point is not None and point.alpha == pytest.approx(7 / 8)
     assert (point.drafts, point.plain_rounds, point.mixed, point.mean_k) == ({0: 2, 2: 1, 4: 2}, 2, True, 2.0)

@@ -11,8 +11,8 @@ from specviz.core.events import Top
 from specviz.maths import rules
 from specviz.session.recorder import Recorder
 from specviz.stats.draft_queries import drafted_rows, overlap_histogram, rejected_ids
-from specviz.stats.engine_rates import peer_rates
-from specviz.stats.formula_gap import dependence
+from specviz.stats.engine_rates import engine_rates
+from specviz.stats.formula_gap import formula_gap
 from specviz.stats.run_stats import RunStats
 from specviz.stats.speed import speed_view
 from specviz.trace.jsonl import Trace, read
@@ -25,13 +25,13 @@ from tests.reference_stats import differences
 
 def against_recomputed(path: Path, trace: Trace, stats: RunStats, last: int | None) -> list[str]:
     """Where any number as of round ``last`` differs from its second computation."""
-    run, rounds, rates = reference_stats.load(path, last), trace.rounds[:last], stats.on_screen(last)
-    peers = {(peer.engine, peer.name): (peer.value, peer.predicted) for peer in peer_rates(stats.since_k(last))}
+    run, rounds, rates = reference_stats.load(path, last), trace.rounds[:last], stats.segment_rates(last)
+    peers = {(peer.engine, peer.name): (peer.value, peer.predicted) for peer in engine_rates(stats.since_k(last))}
     return [
         *differences(stats.whole(last), reference_stats.whole(run), "whole run"),
-        *differences(rates, reference_stats.on_screen(run), "on screen"),
+        *differences(rates, reference_stats.segment_rates(run), "on screen"),
         *differences(peers, reference_stats.peer_values(run), "peers"),
-        *differences(dependence(trace.rounds, rates), reference_stats.dependence(run), "dependence"),
+        *differences(formula_gap(trace.rounds, rates), reference_stats.dependence(run), "formula_gap"),
         *differences(speed_view(stats, last), reference_stats.speed(run), "speed"),
         *differences(drafted_rows(rounds), reference_stats.drafted_rows(run), "drafted"),
         *differences(rejected_ids(rounds), reference_stats.rejected_ids(run), "rejected ids"),
@@ -46,8 +46,8 @@ def test_a_live_run_reads_as_recomputed(bundled_200: Path) -> None:
     assert len(trace.rounds) == stats.rounds == ROUNDS
     for last in (0, 1, 7, 20, 21, 57, 102, 105, 150, ROUNDS):
         assert against_recomputed(bundled_200, trace, stats, last) == []
-    assert (stats.on_screen().first, stats.on_screen().tokens_per_round_first) == (21, 105)
-    assert min(stats.on_screen().drafts) > 0 < stats.whole().drafts[0]
+    assert (stats.segment_rates().first, stats.segment_rates().tokens_per_round_first) == (21, 105)
+    assert min(stats.segment_rates().drafts) > 0 < stats.whole().drafts[0]
 
 
 def test_the_small_trace_reads_as_recomputed() -> None:
@@ -130,7 +130,7 @@ def entropy(probs: NDArray[np.float64]) -> float:
 
 def test_the_small_trace_is_what_its_notes_say() -> None:
     stats = folded(read(SMALL))
-    rates, whole = stats.on_screen(), stats.whole()
+    rates, whole = stats.segment_rates(), stats.whole()
     assert (rates.drafted, rates.accepted, rates.rejected, rates.untested, rates.ignored) == (15, 8, 3, 3, 1)
     assert (rates.tested, rates.tokens, rates.plain_rounds) == (11, 13, 1)
     exact = {

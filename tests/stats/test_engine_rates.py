@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from specviz.core.events import Settings
 from specviz.maths.formulas import expected_tokens
-from specviz.stats.engine_rates import PeerRate, peer_rates
+from specviz.stats.engine_rates import EngineRate, engine_rates
 from specviz.trace.jsonl import read
 from tests.recordings import SMALL, folded
 from tests.rounds import BASE, accepting, fold, round_of
@@ -24,13 +24,13 @@ NAMES = [
 ]
 
 
-def by_name(peers: tuple[PeerRate, ...]) -> dict[str, PeerRate]:
+def by_name(peers: tuple[EngineRate, ...]) -> dict[str, EngineRate]:
     return {f"{peer.engine} {peer.name}": peer for peer in peers}
 
 
 def test_each_engine_by_its_own_definition() -> None:
     """Two plain rounds, a rejection, a full acceptance and a text that ends in its draft tell the definitions apart."""
-    peers = by_name(peer_rates(fold(["", "", "aaru", "aaaa", "aiii"]).whole()))
+    peers = by_name(engine_rates(fold(["", "", "aaru", "aaaa", "aiii"]).whole()))
     assert {name: peer.value for name, peer in peers.items()} == {
         "vLLM draft acceptance rate": 7 / 12,
         "vLLM mean acceptance length": pytest.approx(1 + 7 / 3),
@@ -46,7 +46,7 @@ def test_each_engine_by_its_own_definition() -> None:
 def test_lm_studio_counts_the_share_of_the_output() -> None:
     """68 of 128 tokens from the draft: 60 rounds that each add one token more than they accept."""
     rounds = [accepting(1, 4)] * 52 + [accepting(2, 4)] * 8
-    peer = by_name(peer_rates(fold(rounds).whole()))["LM Studio accepted / predicted"]
+    peer = by_name(engine_rates(fold(rounds).whole()))["LM Studio accepted / predicted"]
     assert peer.value == pytest.approx(68 / 128)
 
 
@@ -58,7 +58,7 @@ def test_c05_an_acceptance_of_point_eight_at_k_4() -> None:
     assert f"{rates.accepted_over_drafted:.2f}" == "0.59"
     assert rates.formula_at_tested == pytest.approx(3.3616)
     assert rates.tokens_per_round == pytest.approx(3.3616)
-    peers = by_name(peer_rates(rates))
+    peers = by_name(engine_rates(rates))
     for name in ("vLLM draft acceptance rate", "SGLang spec_accept_rate", "llama.cpp draft acceptance"):
         assert peers[name].value == 1476 / 2500
         assert f"{peers[name].predicted:.2f}" == "2.27"
@@ -67,7 +67,7 @@ def test_c05_an_acceptance_of_point_eight_at_k_4() -> None:
 
 def test_a_prediction_is_averaged_over_the_real_lengths() -> None:
     rates = fold(["aaaa", "ar", "r"]).whole()
-    peer = peer_rates(rates)[0]
+    peer = engine_rates(rates)[0]
     assert peer.value == 5 / 7
     assert peer.predicted == pytest.approx(sum(expected_tokens(5 / 7, k) for k in (4, 2, 1)) / 3)
     assert rates.formula_at(5 / 7) == peer.predicted
@@ -80,7 +80,7 @@ def test_rates_and_predictions_of_the_rounds_since_k_changed() -> None:
     """Two rounds at K 4, then two at K 1: 1 of 2 drafts, 3 tokens, and E[N](1/2, 1) = 1.5."""
     one = replace(BASE, k=1)
     stats = fold([round_of("aaru"), round_of("aaaa"), round_of("a", settings=one), round_of("r", settings=one)])
-    peers = by_name(peer_rates(stats.since_k()))
+    peers = by_name(engine_rates(stats.since_k()))
     assert {name: (peer.value, peer.predicted) for name, peer in peers.items()} == {
         "vLLM draft acceptance rate": (1 / 2, 1.5),
         "vLLM mean acceptance length": (1.5, None),
@@ -94,7 +94,7 @@ def test_rates_and_predictions_of_the_rounds_since_k_changed() -> None:
 
 
 def test_lengths_predict_nothing() -> None:
-    peers = peer_rates(fold(["aaru"]).whole())
+    peers = engine_rates(fold(["aaru"]).whole())
     assert [(peer.engine, peer.name) for peer in peers] == NAMES
     lengths = [peer.name for peer in peers if peer.predicted is None]
     assert lengths == ["mean acceptance length", "spec_accept_length", "mean acceptance length", "τ"]
@@ -102,7 +102,7 @@ def test_lengths_predict_nothing() -> None:
 
 @pytest.mark.parametrize("rounds", [[], ["", ""]])
 def test_nothing_is_defined_without_a_draft(rounds: list[str]) -> None:
-    peers = by_name(peer_rates(fold(rounds).whole()))
+    peers = by_name(engine_rates(fold(rounds).whole()))
     defined = {name: peer.value for name, peer in peers.items() if peer.value is not None}
     assert defined == ({"LM Studio accepted / predicted": 0.0, "EAGLE τ": 1.0} if rounds else {})
     assert peers["vLLM draft acceptance rate"].predicted is None
@@ -110,17 +110,17 @@ def test_nothing_is_defined_without_a_draft(rounds: list[str]) -> None:
 
 def test_a_run_that_ends_in_its_only_draft_predicts_nothing() -> None:
     """No uncut round: a rate, and no length to put it into the formula for."""
-    peer = peer_rates(fold([round_of("aaaii", settings=Settings(k=5))]).whole())[0]
+    peer = engine_rates(fold([round_of("aaaii", settings=Settings(k=5))]).whole())[0]
     assert (peer.value, peer.predicted) == (3 / 5, None)
 
 
 def test_the_small_trace() -> None:
     rates = folded(read(SMALL)).since_k()
-    assert [peer.value for peer in peer_rates(rates)] == pytest.approx(
+    assert [peer.value for peer in engine_rates(rates)] == pytest.approx(
         [8 / 15, 2.6, 8 / 15, 2.4, 8 / 15, 2.6, 8 / 12, 2.4]
     )
-    assert peer_rates(rates)[0].predicted == pytest.approx(1 + 8 / 15 + 64 / 225 + 512 / 3375)
+    assert engine_rates(rates)[0].predicted == pytest.approx(1 + 8 / 15 + 64 / 225 + 512 / 3375)
 
 
 def test_definitions_fit_a_line() -> None:
-    assert all(0 < cell_len(peer.definition) <= 60 for peer in peer_rates(fold(["aaru"]).whole()))
+    assert all(0 < cell_len(peer.definition) <= 60 for peer in engine_rates(fold(["aaru"]).whole()))

@@ -123,14 +123,14 @@ UNDEFINED_WITHOUT_A_DRAFT = [
 @pytest.mark.parametrize("rounds", [[], [""], [""] * 20])
 def test_c36_nothing_is_defined_without_a_draft(rounds: list[str]) -> None:
     stats = fold(rounds, Calibration(10.0, 2.0, 8))
-    for rates in (stats.on_screen(), stats.on_screen(0), stats.whole()):
+    for rates in (stats.segment_rates(), stats.segment_rates(0), stats.whole()):
         assert {name: getattr(rates, name) for name in UNDEFINED_WITHOUT_A_DRAFT} == dict.fromkeys(
             UNDEFINED_WITHOUT_A_DRAFT
         )
         assert rates.per_position == () and rates.expected_histogram == {}
-    assert stats.on_screen().tokens_per_round == (1.0 if rounds else None)
-    assert stats.on_screen().histogram == ({1: len(rounds)} if rounds else {})
-    before = stats.on_screen(0)
+    assert stats.segment_rates().tokens_per_round == (1.0 if rounds else None)
+    assert stats.segment_rates().histogram == ({1: len(rounds)} if rounds else {})
+    before = stats.segment_rates(0)
     assert (before.first, before.last, before.rounds, before.tokens_per_round) == (1, 0, 0, None)
     assert before.tokens_per_s is before.draft_ms is before.speedup_measured_cost is None
 
@@ -215,7 +215,7 @@ def test_a_pooled_run_leaves_rounds_without_a_chance_out_of_the_overlap() -> Non
     assert stats.whole().alpha_overlap == pytest.approx(0.7)
     assert stats.whole().agreement_z == pytest.approx((3 - 4.2) / math.sqrt(3 * 0.4))
     assert stats.whole().alpha_tested == 12 / 15
-    assert stats.on_screen().alpha_overlap is None
+    assert stats.segment_rates().alpha_overlap is None
 
 
 def test_c05_alpha_tested_is_what_the_formula_needs() -> None:
@@ -223,7 +223,7 @@ def test_c05_alpha_tested_is_what_the_formula_needs() -> None:
     coins = np.random.default_rng(5).random((5000, k)) < alpha
     lengths = [k if row.all() else int(row.argmin()) for row in coins]
     stats = fold(round_of(accepting(n, k), overlaps=[alpha] * k) for n in lengths)
-    rates = stats.on_screen()
+    rates = stats.segment_rates()
     assert rates.alpha_tested == pytest.approx(0.80, abs=0.01)
     assert rates.alpha_overlap == pytest.approx(0.8)
     assert rates.accepted_over_drafted == pytest.approx(0.59, abs=0.01)
@@ -265,7 +265,9 @@ def test_c40_a_slowdown_is_told_by_model_and_by_measurement() -> None:
     """Target 10 ms, draft 9 ms, K = 4. Sixteen rounds that are exactly geometric at 1/2: 15 of 30 tests accepted."""
     lengths = [0] * 8 + [1] * 4 + [2] * 2 + [3, 4]
     timing = Timing(draft_ms=36.0, verify_ms=10.0, decide_ms=0.0, inspect_ms=5.0, total_ms=60.0)
-    rates = fold([round_of(accepting(n, 4), timing=timing) for n in lengths], Calibration(10.0, 9.0, 12)).on_screen()
+    rates = fold(
+        [round_of(accepting(n, 4), timing=timing) for n in lengths], Calibration(10.0, 9.0, 12)
+    ).segment_rates()
     assert rates.alpha_tested == 0.5
     assert rates.tokens_per_round == rates.formula_at_tested == 1.9375
     assert rates.histogram == rates.expected_histogram == {1: 8, 2: 4, 3: 2, 4: 1, 5: 1}
@@ -341,7 +343,7 @@ def test_the_model_speaks_about_the_configured_k_and_the_formula_about_the_real_
 
 
 def test_k_alone_begins_a_segment_of_tokens_per_round_only() -> None:
-    third = segmented().on_screen(3)
+    third = segmented().segment_rates(3)
     assert (third.first, third.last, third.tokens_per_round_first) == (1, 3, 3)
     assert third.alpha_tested == 6 / 7
     assert third.tokens_per_round == 3.0
@@ -353,11 +355,11 @@ def test_k_alone_begins_a_segment_of_tokens_per_round_only() -> None:
 
 
 def test_temperature_begins_a_segment_of_everything() -> None:
-    fifth = segmented().on_screen(5)
+    fifth = segmented().segment_rates(5)
     assert (fifth.first, fifth.last, fifth.tokens_per_round_first, fifth.rounds) == (4, 5, 4, 2)
     assert counts(fifth) == (4, 1, 2, 1, 0)
     assert fifth.tokens == 3
-    sixth = segmented().on_screen()
+    sixth = segmented().segment_rates()
     assert (sixth.first, sixth.last, sixth.tokens_per_round_first) == (4, 6, 6)
     assert sixth.alpha_tested == 4 / 6
     assert sixth.tokens_per_round == 4.0
@@ -377,7 +379,7 @@ def test_temperature_begins_a_segment_of_everything() -> None:
 )
 def test_every_setting_but_k_begins_a_segment(change: dict[str, Any]) -> None:
     stats = fold(["aaaa", round_of("aaaa", settings=replace(BASE, k=5, **change))])
-    assert stats.on_screen().first == stats.on_screen().tokens_per_round_first == 2
+    assert stats.segment_rates().first == stats.segment_rates().tokens_per_round_first == 2
     assert stats.series().segment_starts == [2]
 
 
@@ -387,7 +389,7 @@ def test_whole_run_numbers_pool() -> None:
     assert counts(whole) == (4 + 4 + 2 + 2 + 2 + 3, 10, 3, 4, 0)
     assert whole.tokens_per_round == 16 / 6
     assert whole.histogram == {1: 2, 2: 1, 3: 1, 4: 1, 5: 1}
-    assert segmented().whole(2) == segmented().on_screen(2)
+    assert segmented().whole(2) == segmented().segment_rates(2)
 
 
 def test_series_restart_where_segments_begin() -> None:

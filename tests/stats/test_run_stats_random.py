@@ -81,10 +81,10 @@ def chances(r: Round) -> list[float]:
 def naive(rounds: list[Round], spans: list[Round]) -> dict[str, Any]:
     """The definitions read one by one; ``spans`` are the rounds of tokens/round, cut ones included."""
     tested = [d for r in rounds for d in r.drafted if d.verdict in ("accepted", "rejected")]
-    hits = sum(d.verdict == "accepted" for d in tested)
+    n_accepted_with_prob = sum(d.verdict == "accepted" for d in tested)
     o = [chance for r in rounds for chance in chances(r)]
     uncut = [r for r in spans if len(r.emitted) == r.n_accepted + 1]
-    alpha, overlap = hits / len(tested) if tested else None, sum(o) / len(o) if o else None
+    alpha, overlap = n_accepted_with_prob / len(tested) if tested else None, sum(o) / len(o) if o else None
     variance = sum(x * (1 - x) for x in o)
     scored = sum(r.n_accepted for r in rounds if chances(r))
     error = naive_error([chances(r) for r in rounds])
@@ -150,9 +150,9 @@ def test_random_runs_read_as_defined(rounds: list[Round], data: st.DataObject) -
         return prefix[begin:]
 
     segment = current(lambda r: replace(r.settings, k=0))
-    assert_reads_as(stats.on_screen(last), naive(segment, current(lambda r: r.settings)))
+    assert_reads_as(stats.segment_rates(last), naive(segment, current(lambda r: r.settings)))
     assert_reads_as(stats.whole(last), naive(prefix, prefix))
-    assert stats.on_screen(last) == fold(prefix, Calibration(10.0, 3.0, 5)).on_screen()
+    assert stats.segment_rates(last) == fold(prefix, Calibration(10.0, 3.0, 5)).segment_rates()
 
 
 @settings(max_examples=25)
@@ -161,7 +161,7 @@ def test_series_are_the_on_screen_rates_of_every_prefix(rounds: list[Round]) -> 
     stats = fold(rounds)
     series = stats.series()
     for i, last in enumerate(series.rounds):
-        rates = stats.on_screen(last)
+        rates = stats.segment_rates(last)
         low, high = rates.alpha_tested_ci or (None, None)
         shown = {
             "alpha_tested": rates.alpha_tested,

@@ -101,7 +101,7 @@ class Gallery(App[None]):
         self.query_one(RoundPanel).show(
             self.rounds[shown - 1] if shown else None, row=row, max_k=max_k, end=self.end if at_end else None
         )
-        series, rates = self.stats.series(shown), self.stats.on_screen(shown)
+        series, rates = self.stats.series(shown), self.stats.segment_rates(shown)
         self.query_one(AlphaPlot).show(series, rates, shown=shown)
         self.query_one(TokensPlot).show(series, rates, shown=shown)
         self.query_one(PositionsPanel).show(rates)

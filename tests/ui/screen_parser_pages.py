@@ -28,14 +28,14 @@ MARKS = {"accepted": "✓", "rejected": "✗", "untested": "·", "ignored": "–
 
 def segment(run: Recorded) -> Recorded:
     """The rounds the screen counts: from the last change of anything but K on."""
-    return Recorded(run.rounds[reference_stats.on_screen(run)["first"] - 1 :], run.calibration)
+    return Recorded(run.rounds[reference_stats.segment_rates(run)["first"] - 1 :], run.calibration)
 
 
 # -- acceptance
 
 
 def acceptance_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
-    rates = reference_stats.on_screen(run)
+    rates = reference_stats.segment_rates(run)
     bins = reference_stats.overlap_histogram(segment(run))
     counts = [str(rates[name]) for name in ("drafted", "accepted", "rejected", "untested", "ignored")]
     since = sorted({rates["tokens_per_round_first"], rates["last"]})
@@ -105,7 +105,7 @@ def _bars(bars: Sequence[str], values: Sequence[float]) -> list[str]:
 
 
 def lengths_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
-    rates, why = reference_stats.on_screen(run), reference_stats.dependence(run)
+    rates, why = reference_stats.segment_rates(run), reference_stats.dependence(run)
     mean, error, gap = rates["tokens_per_round"], rates["tokens_per_round_se"], why["gap"]
     top: list[Expected] = [
         (
@@ -173,7 +173,7 @@ def _span(first: int, last: int) -> list[str]:
 
 
 def speed_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
-    rates, view = reference_stats.on_screen(run), reference_stats.speed(run)
+    rates, view = reference_stats.segment_rates(run), reference_stats.speed(run)
     cost = view["measured_cost"] if view["measured_cost"] is not None else view["model"]
     pays = view["break_even_alpha"]
     slower: list[Expected] = [("Slower than the target alone", [times(cost)])] if view["slower"] else []

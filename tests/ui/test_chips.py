@@ -229,7 +229,7 @@ def test_a_sentence_a_phase() -> None:
 
 
 def line_of(stats: RunStats, cells: int) -> str:
-    return "".join(text for text, _ in spaced(figure_fields(stats.on_screen(), cells), cells))
+    return "".join(text for text, _ in spaced(figure_fields(stats.segment_rates(), cells), cells))
 
 
 def test_the_numbers_keep_their_cells_and_the_speed_comes_with_the_timing() -> None:

@@ -117,7 +117,7 @@ def test_the_status_line() -> None:
     assert rates.alpha_overlap == pytest.approx(0.15)
     text = line(rate_fields(rates), 118)
     assert "match .150" in text and "overlap" not in text
-    assert RunStats().on_screen().overlap_name == "overlap"
+    assert RunStats().segment_rates().overlap_name == "overlap"
 
 
 def test_the_plots() -> None:

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from specviz.core.events import Calibration, End, Settings, Timing
 from specviz.render.glyphs import ASCII, UNICODE
-from specviz.stats.formula_gap import Dependence, Share, dependence
+from specviz.stats.formula_gap import AcceptanceRate, FormulaGap, formula_gap
 from specviz.ui.metrics.acceptance import acceptance
 from specviz.ui.metrics.blocks import FactRow, PageBody, align_decimals, fact_lines
 from specviz.ui.metrics.page import PAGE_STYLES
@@ -173,12 +173,12 @@ def test_causes_and_drift() -> None:
 def measured(gap: float, error: float | None, rejection: float | None = 0.5, full: float | None = 0.9) -> str:
     timeline = calibrated(make_run(20))
     rates = replace(scope(timeline).rates, tokens_per_round_se=error)
-    why = dependence(timeline.rounds, rates)
+    why = formula_gap(timeline.rounds, rates)
 
-    def share(rate: float | None) -> Share:
-        return Share(0, 0, rate, None)
+    def share(rate: float | None) -> AcceptanceRate:
+        return AcceptanceRate(0, 0, rate, None)
 
-    changed: Dependence = replace(why, gap=gap, first_after_rejection=share(rejection), first_after_full=share(full))
+    changed: FormulaGap = replace(why, gap=gap, first_after_rejection=share(rejection), first_after_full=share(full))
     return reading(rates, changed)
 
 

@@ -177,7 +177,7 @@ async def test_switching_drafters_by_key_changes_no_greedy_id(untouched: Untouch
     assert [token.id for round in rounds for token in round.emitted] == reference
     turns = ("model", "ngram", "layers")
     assert [round.settings.drafter for round in rounds] == [turns[i % 3] for i in range(len(rounds))]
-    assert len(rounds) >= 4 and app.timeline.stats.on_screen().first == len(rounds), "a segment each"
+    assert len(rounds) >= 4 and app.timeline.stats.segment_rates().first == len(rounds), "a segment each"
     restart = recorded_app(path)
     async with restart.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: restart.timeline.over)

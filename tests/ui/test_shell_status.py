@@ -43,7 +43,7 @@ def rates_of(rounds: int = 37, calibration: Calibration | None = None) -> Rates:
         stats.add(calibration)
     for made in make_run(rounds):
         stats.add(made)
-    return stats.on_screen()
+    return stats.segment_rates()
 
 
 NUMBERS = replace(
@@ -61,7 +61,7 @@ NUMBERS = replace(
     speedup_measured_cost=1.2,
     agreement_z=0.08,
 )
-UNDEFINED = RunStats().on_screen()
+UNDEFINED = RunStats().segment_rates()
 
 
 def test_the_rates_line_as_designed() -> None:

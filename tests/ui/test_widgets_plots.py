@@ -42,7 +42,7 @@ def series_of(values: Values, **changes: Any) -> Series:
     return replace(made, **changes)
 
 
-NO_RATES = RunStats().on_screen()
+NO_RATES = RunStats().segment_rates()
 SERIES: list[Values] = [
     [],
     [0.5],
@@ -156,7 +156,7 @@ def test_looking_back_shows_the_rounds_up_to_there() -> None:
     async def scenario(app: Gallery, pilot: Pilot[None]) -> None:
         app.begin(make_header(), make_run(60, 4, 1))
         plot = app.query_one(AlphaPlot)
-        series, rates = app.stats.series(), app.stats.on_screen(37)
+        series, rates = app.stats.series(), app.stats.segment_rates(37)
         plot.show(series, rates, shown=37)
         whole = inside(plot)
         plot.show(app.stats.series(37), rates, shown=37)

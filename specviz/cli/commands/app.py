@@ -122,7 +122,7 @@ def measured(name: str) -> LabPoint | None:
     """The last segment of a trace, on its first tested position. Raises SpecvizError where it is none."""
     trace = read_trace(name)
     stats = fold(trace)
-    rates = stats.on_screen()
+    rates = stats.segment_rates()
     settings = trace.rounds[-1].settings if trace.rounds else None
     point = lab_point(rates, settings, trace.rounds)
     return None if point is None else replace(point, at=0)

@@ -173,7 +173,7 @@ class MainActions(RunActions):
             timeline.rounds,
             (timeline.shown, timeline.row),
             timeline.drafts,
-            timeline.stats.tallies,
+            timeline.stats.round_counts,
         )
         self.app.push_screen(LabScreen(point, ascii=self.options.ascii))
 

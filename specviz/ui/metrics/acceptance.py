@@ -8,7 +8,7 @@ from specviz.render.cells import Part, bar
 from specviz.render.glyphs import Glyphs
 from specviz.render.numbers import fixed, pluralised, prob
 from specviz.stats.draft_queries import overlap_histogram
-from specviz.stats.engine_rates import PeerRate, peer_rates
+from specviz.stats.engine_rates import EngineRate, engine_rates
 from specviz.stats.numbers_table import NUMBER
 from specviz.stats.rates import Rates
 from specviz.ui.charts.positions import lines_of
@@ -37,14 +37,14 @@ def acceptance(scope: Scope) -> PageBody:
     rule = rule_of(scope.rates.rule)
     if not scope.rates.drafted:
         return partial(paragraph, f"No token was drafted{scope.yet}.")
-    peers = Peers(peer_rates(scope.stats.since_k(scope.shown)), scope.peers_title)
+    peers = Peers(engine_rates(scope.stats.since_k(scope.shown)), scope.peers_title)
     return partial(_page, scope.rates, rule, peers, overlap_histogram(scope.drafts))
 
 
 class Peers(NamedTuple):
     """What other engines would print, and for which rounds."""
 
-    rates: tuple[PeerRate, ...]
+    rates: tuple[EngineRate, ...]
     rounds: str
 
 

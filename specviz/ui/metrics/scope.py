@@ -56,7 +56,7 @@ class Scope:
 
 def scope_of(stats: RunStats, drafts: DraftTable, shown: int) -> Scope:
     """The scope as of round ``shown`` (0: before the first) of a run with these numbers and drafts."""
-    rates = stats.on_screen(shown)
+    rates = stats.segment_rates(shown)
     return Scope(
         stats=stats,
         shown=shown,

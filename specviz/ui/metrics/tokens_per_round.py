@@ -5,7 +5,7 @@ from functools import partial
 from specviz.render.cells import Part, bar
 from specviz.render.glyphs import Glyphs
 from specviz.render.numbers import fixed, pluralised, prob
-from specviz.stats.formula_gap import Dependence, Share, dependence
+from specviz.stats.formula_gap import AcceptanceRate, FormulaGap, formula_gap
 from specviz.stats.numbers_table import NUMBER
 from specviz.stats.rates import Rates
 from specviz.ui.metrics.blocks import (
@@ -32,10 +32,10 @@ _HISTOGRAM, _BAR = 46, 26
 def tokens_per_round(scope: Scope) -> PageBody:
     if scope.rates.tokens_per_round is None:
         return partial(paragraph, f"No whole round{scope.yet}.")
-    return partial(_page, scope.rates, dependence(scope.stats.table, scope.rates))
+    return partial(_page, scope.rates, formula_gap(scope.stats.table, scope.rates))
 
 
-def _page(rates: Rates, why: Dependence, cells: int, glyphs: Glyphs) -> Lines:
+def _page(rates: Rates, why: FormulaGap, cells: int, glyphs: Glyphs) -> Lines:
     left, right = _histogram(rates, glyphs), stacked(_causes(why, glyphs), _drift(why, rates, glyphs))
     below = two_columns(left, right, _HISTOGRAM) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
@@ -56,7 +56,7 @@ def length_facts(rates: Rates) -> list[FactRow]:
     return number_facts("tokens per round", rates, words, styles)
 
 
-def reading(rates: Rates, why: Dependence) -> str:
+def reading(rates: Rates, why: FormulaGap) -> str:
     """The gap, and the first of its causes, in words."""
     gap, error = why.gap, rates.tokens_per_round_se
     if gap is None:
@@ -108,18 +108,18 @@ def _expected(value: float | None, glyphs: Glyphs) -> str:
     return "<0.1" if value is not None and 0 < value < 0.05 else fixed(value, 1, glyphs.none)
 
 
-def _causes(why: Dependence, glyphs: Glyphs) -> Lines:
+def _causes(why: FormulaGap, glyphs: Glyphs) -> Lines:
     """Acceptance given what was before the test: equal rates everywhere would be independence."""
     rows = [
         _share_row("position 1, after a rejection", why.first_after_rejection, glyphs),
         _share_row("position 1, after a full acceptance", why.first_after_full, glyphs),
-        *(_share_row(f"position {i}", share, glyphs) for i, share in enumerate(why.later, start=2)),
+        *(_share_row(f"position {i}", share, glyphs) for i, share in enumerate(why.later_positions, start=2)),
     ]
     head: list[Part] = [("if tested", "head"), ("α", "head"), ("95 %", "head"), ("accepted", "head")]
     return [heading("Does acceptance depend on what was before?", glyphs), *_table([head, *rows], glyphs, right=(1, 3))]
 
 
-def _share_row(name: str, share: Share, glyphs: Glyphs) -> list[Part]:
+def _share_row(name: str, share: AcceptanceRate, glyphs: Glyphs) -> list[Part]:
     return [
         (name, "text"),
         (prob(share.rate, none=glyphs.none), "tested"),
@@ -128,7 +128,7 @@ def _share_row(name: str, share: Share, glyphs: Glyphs) -> list[Part]:
     ]
 
 
-def _drift(why: Dependence, rates: Rates, glyphs: Glyphs) -> Lines:
+def _drift(why: FormulaGap, rates: Rates, glyphs: Glyphs) -> Lines:
     """The text in four stretches."""
     names = "rounds", "α tested", f"α {rates.overlap_name}", "tokens/round"
     head: list[Part] = [(name, "head") for name in names]
@@ -139,7 +139,7 @@ def _drift(why: Dependence, rates: Rates, glyphs: Glyphs) -> Lines:
             (prob(stretch.overlap, none=glyphs.none), "all"),
             (fixed(stretch.tokens_per_round, 2, glyphs.none), "measured"),
         ]
-        for stretch in why.drift
+        for stretch in why.by_quarter
     ]
     return [heading("Does it drift over the text?", glyphs), *_table([head, *rows], glyphs, right=(1, 2, 3))]
 

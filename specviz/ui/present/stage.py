@@ -71,7 +71,9 @@ class PresentView(Vertical):
         taken = timeline.shown if whole else max(0, timeline.shown - 1)
         self._text.show(taken, fresh=whole and taken > 0)
         self.show_round(progress)
-        self._figures.show(figure_fields(timeline.stats.live(taken), self._figures.size.width, self._glyphs))
+        self._figures.show(
+            figure_fields(timeline.stats.segment_rates_fast(taken), self._figures.size.width, self._glyphs)
+        )
         self._banner.show(timeline.permanent)
 
     def show_round(self, progress: float) -> None:

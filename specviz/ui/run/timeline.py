@@ -136,7 +136,7 @@ class Timeline:
 
     @property
     def rates(self) -> LiveRates:
-        return self.stats.live(self.last_complete)
+        return self.stats.segment_rates_fast(self.last_complete)
 
     @property
     def series(self) -> Series:
@@ -202,5 +202,5 @@ class Timeline:
 
     def _last_row(self, index: int) -> int:
         """Of a round that need not be read for it."""
-        tally = self.stats.tallies[index - 1]
-        return int(tally["k"]) + bool(tally["uncut"]) - 1
+        counts = self.stats.round_counts[index - 1]
+        return int(counts["k"]) + bool(counts["uncut"]) - 1
