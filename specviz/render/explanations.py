@@ -90,7 +90,7 @@ def counterfactual(round: Round, row: int, glyphs: Glyphs = UNICODE) -> str | No
     drafted = round.drafted[row]
     if drafted.verdict not in ("untested", "ignored"):
         return None
-    where = "on the dropped prefix" if drafted.verdict == "untested" else "had the text gone on"
+    where = "on the dropped prefix" if drafted.verdict == "untested" else "had the text continued"
     accepted, why = _would(round, drafted, glyphs)
     if accepted is None:
         return None
@@ -127,9 +127,9 @@ def _exact(round: Round, drafted: Drafted, at: float, limit: float, name: str, g
     if drafted.verdict == "rejected":
         return _with_correction(round, drafted, f"{name} rejected: u {u} {glyphs.at_least} {test}", glyphs)
     why = (
-        f"p {glyphs.at_least} q here: accepted whatever u is"
+        f"p {glyphs.at_least} q here: always accepted"
         if limit >= 1
-        else f"p < q here: it had {chance} of a chance, and u fell below it"
+        else f"p < q here: accepted with probability {chance}, and u fell below it"
     )
     return f"{name} accepted: u {u} < {test}\n{why}"
 
@@ -166,7 +166,7 @@ def _resampled(rejected: Drafted, last: Emitted, glyphs: Glyphs) -> str:
     if last.p is None:
         return f"{name} drawn in its place"
     if last.residual is None or rejected.detail.get("residual_is_p"):
-        return f"{name} drawn from p itself, with probability {_chance(last.p)}: p nowhere exceeds q"
+        return f"{name} drawn from p itself, with probability {_chance(last.p)}: p never exceeds q"
     return f"{name} drawn from max(0, p {glyphs.minus} q) with probability {_chance(last.residual)}"
 
 
@@ -210,7 +210,7 @@ def _raw(raw: Raw | None) -> str | None:
     if raw is None:
         return None
     both = f"raw p {prob(raw.p)}" if raw.q is None else f"raw p {prob(raw.p)}, raw q {prob(raw.q)}"
-    return f"{both} (at temperature 1, without cuts)"
+    return f"{both} (at temperature 1, no top-k or top-p)"
 
 
 def target_draw(round: Round, drafted: Drafted, glyphs: Glyphs = UNICODE) -> str:

@@ -153,7 +153,7 @@ def _drafted(round: Round, row: int, glyphs: Glyphs) -> str:
     if drafted.q is None:
         return f"{name} drafted\n{unseen}"
     if drafted.q >= 1:
-        return f"{name} drafted: q gives it all the weight\n{unseen}"
+        return f"{name} drafted: q puts all its weight on it\n{unseen}"
     chance = f"with probability {significant_prob(drafted.q)}, at u {compact_prob(drafted.draft_u)}"
     return f"{name} drafted: drawn from q {chance}\n{unseen}"
 
@@ -161,9 +161,9 @@ def _drafted(round: Round, row: int, glyphs: Glyphs) -> str:
 def _scored(round: Round) -> str:
     took = "" if round.timing.verify_ms is None else f", in {milliseconds(round.timing.verify_ms)}"
     if round.k:
-        return f"one forward of the target over {round.k + 1} tokens gave p for each{took}\n{_condition(round)}"
+        return f"one forward pass of the target over {round.k + 1} tokens gave p for each{took}\n{_condition(round)}"
     why = f": {PLAIN_REASONS[round.plain_reason]}" if round.plain_reason else ""
-    return f"one forward of the target over one token gave p for the next{took}\nnothing was drafted{why}"
+    return f"one forward pass of the target over one token gave p for the next{took}\nnothing was drafted{why}"
 
 
 def _condition(round: Round) -> str:
@@ -182,7 +182,7 @@ def _decided(round: Round, row: int, glyphs: Glyphs) -> str:
     dropped = round.count("untested")
     if round.drafted[row].verdict != "rejected" or not dropped or "\n" in said:
         return said
-    return f"{said}\ndropped untested behind it: {pluralised(dropped, 'draft')}"
+    return f"{said}\ndropped untested after it: {pluralised(dropped, 'draft')}"
 
 
 def _name(drafted: Drafted, glyphs: Glyphs) -> str:

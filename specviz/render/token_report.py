@@ -137,7 +137,7 @@ def _left_out(token: Drafted | Emitted) -> list[Part]:
     """Which numbers the run does not record, if any."""
     if token.p is None:
         return [("p and q of this token were not recorded", "text")]
-    return [] if _looked(token) else [("run with --no-inspect: no ranks, entropies, lists", "text")]
+    return [] if _looked(token) else [("recorded with --no-inspect: no ranks, entropies or lists", "text")]
 
 
 def _has_residual(round: Round) -> bool:

@@ -183,8 +183,8 @@ def _abreast(lists: Sequence[TopList], column: ListColumn, rows: int, reserved: 
 def places(shown: TopList, mark: MarkedToken, none: str = NONE) -> tuple[str, ...]:
     """The rank of a token that is not in sight, at length and in short; ``none`` where the list is held back."""
     if not mark.prob:
-        return "not in it", "absent", "none"
+        return "not listed", "absent", "none"
     listed = next((rank for rank, c in enumerate(shown.top, start=1) if c.id == mark.id), None)
     if rank := mark.rank or listed:
         return f"rank {rank}", f"{rank}."
-    return ("below ten", ">10") if shown.top else (f"rank {none}", none)
+    return ("below top ten", ">10") if shown.top else (f"rank {none}", none)

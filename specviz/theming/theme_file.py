@@ -106,7 +106,7 @@ def check(data: Mapping[str, Any], taken: Container[str] = ()) -> Iterator[tuple
         yield "name", f"there is already a theme {name!r}"
     for key in ("dark", "ansi"):
         if key in data and not isinstance(data[key], bool):
-            yield key, f"{_clipped(data[key])} is neither true nor false"
+            yield key, f"{_clipped(data[key])} is not true or false"
     for table, keys in TABLES.items():
         colors = data.get(table, {})
         if not isinstance(colors, dict):

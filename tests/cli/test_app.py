@@ -73,7 +73,7 @@ def test_c71_quit_while_loading() -> None:
 
 def test_a_pair_that_cannot_work_is_refused_on_screen_and_at_the_end(tmp_path: Path) -> None:
     with specviz("--draft", "bundled:draft", "--target", str(tmp_path)) as terminal:
-        terminal.until_shown("Cannot go on")
+        terminal.until_shown("Stopped")
         terminal.send("q")
         assert terminal.ended() == 2
         assert re.search(r"specviz: --target .*config\.json", " ".join(terminal.shown.split()))

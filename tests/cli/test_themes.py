@@ -40,7 +40,7 @@ def test_lines(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = lines[next(i for i, line in enumerate(lines) if line.startswith("reef is left out: ")) + 1 :]
     number = {key: GOOD.split("\n").index(text) + 1 for key, text in WRONG.items()}
     assert told == [
-        f"  line {number['dark']}, dark: 0 is neither true nor false",
+        f"  line {number['dark']}, dark: 0 is not true or false",
         f"  line {number['border']}, colors.border: '\\x1b[31m' is not a colour such as \"#56b4e9\"",
         f"  line {number['measured']}, plots.mesured: unknown key; measured is missing",
     ]

@@ -101,9 +101,9 @@ def test_a_rejection_is_explained_with_its_numbers() -> None:
 
 
 def test_an_acceptance_says_whether_chance_played() -> None:
-    assert explain(example(), 0) == ("␣is accepted: u .31 < min(1, .530/.412) = 1\np ≥ q here: accepted whatever u is")
+    assert explain(example(), 0) == ("␣is accepted: u .31 < min(1, .530/.412) = 1\np ≥ q here: always accepted")
     assert explain(example(), 1) == (
-        "␣Mr. accepted: u .22 < min(1, .270/.301) = .90\np < q here: it had .90 of a chance, and u fell below it"
+        "␣Mr. accepted: u .22 < min(1, .270/.301) = .90\np < q here: accepted with probability .90, and u fell below it"
     )
 
 
@@ -147,7 +147,7 @@ def test_greedy_names_the_raw_probabilities_and_no_ratio() -> None:
     text = explain(make_round(drafted=[rejected], settings=GREEDY), 0)
     assert text == (
         "␣a rejected: greedy, and the target's first choice is ␣Frog\n"
-        "raw p .031, raw q .220 (at temperature 1, without cuts)"
+        "raw p .031, raw q .220 (at temperature 1, no top-k or top-p)"
     )
     accepted = make_drafted(" a", q=1.0, p=1.0, raw=RAW)
     text = explain(make_round(drafted=[accepted], settings=GREEDY), 0)
@@ -159,7 +159,7 @@ def test_a_residual_that_fell_back_to_p_is_said_so() -> None:
     drafted = dataclasses.replace(drafted, detail={"residual_is_p": True})
     emitted = [make_emitted(" b", "resampled", p=0.49, residual=0.49)]
     text = explain(make_round(drafted=[drafted], emitted=emitted), 0)
-    assert text.endswith("\n↳ ␣b drawn from p itself, with probability .49: p nowhere exceeds q")
+    assert text.endswith("\n↳ ␣b drawn from p itself, with probability .49: p never exceeds q")
 
 
 def test_the_equality_rule_names_what_the_target_drew() -> None:

@@ -137,16 +137,16 @@ def test_greedy_and_one_hot_drafts_are_not_called_drawn() -> None:
         "draft 1 of 1, rank 1 in q; the target has not seen it yet"
     )
     sure = make_round(drafted=[make_drafted(" a", q=1.0, p=0.5)])
-    assert explain_phase(sure, reveal(1)).startswith("␣a drafted: q gives it all the weight\n")
+    assert explain_phase(sure, reveal(1)).startswith("␣a drafted: q puts all its weight on it\n")
 
 
 def test_the_pass_of_the_target_names_its_size_and_time() -> None:
     assert explain_phase(example(), reveal(4, True)) == (
-        "one forward of the target over 5 tokens gave p for each, in 7.1 ms\n"
+        "one forward pass of the target over 5 tokens gave p for each, in 7.1 ms\n"
         "a draft is accepted if its u falls below min(1, p/q)"
     )
     assert explain_phase(make_round(verdicts=""), reveal(0, True)) == (
-        "one forward of the target over one token gave p for the next, in 7.1 ms\nnothing was drafted: K is 0"
+        "one forward pass of the target over one token gave p for the next, in 7.1 ms\nnothing was drafted: K is 0"
     )
 
 
@@ -170,10 +170,10 @@ def test_a_verdict_is_explained_without_the_correction() -> None:
     made = example()
     assert explain_phase(made, reveal(4, True, 2)) == explain(made, 1)
     assert explain_phase(made, reveal(4, True, 3)) == (
-        "␣a rejected: u .77 ≥ min(1, .031/.220) = .14\ndropped untested behind it: 1 draft"
+        "␣a rejected: u .77 ≥ min(1, .031/.220) = .14\ndropped untested after it: 1 draft"
     )
     assert explain_phase(make_round(verdicts="✗··"), reveal(3, True, 1)).endswith(
-        "\ndropped untested behind it: 2 drafts"
+        "\ndropped untested after it: 2 drafts"
     )
     assert "\n" not in explain_phase(make_round(verdicts="✓✗"), reveal(2, True, 2))
     assert explain_phase(made, phases(made)[-1]) == explain(made, 4)

@@ -18,7 +18,7 @@ WORDS = (
     "|z| > 4",
     "1 + accepted tokens",
     "the paper's c is 1/c",
-    "at temperature 1, without cuts",
+    "at temperature 1, no top-k or top-p",
 )
 """What stands on screen whatever the numbers are, and has digits."""
 

@@ -260,7 +260,7 @@ def _list(top: Sequence[Any], *marked: Any) -> list[Entry]:
     below = [of[token["id"]] for token, *_ in filter(None, marked) if token["id"] not in {id for id, *_ in top}]
     for kind, prob, rank in below:
         if prob is not None:
-            words = "not in it" if prob == 0 else f"rank {rank}" if rank else "below ten"
+            words = "not listed" if prob == 0 else f"rank {rank}" if rank else "below top ten"
             entries.append((MARKS[kind], words, chance(prob)))
     return entries
 

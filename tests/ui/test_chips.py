@@ -214,15 +214,15 @@ def test_a_sentence_a_phase() -> None:
         ("Rejected", "u .75 is not below .25"),
         ("Replaced: drawn from max(0, p − q)", "2 tokens from one pass"),
     ]
-    assert said(BONUS, None) == ("All 3 were accepted, so one more comes free", "4 tokens from one pass")
+    assert said(BONUS, None) == ("All 3 were accepted, so one more is free", "4 tokens from one pass")
     assert said(make_round(1, 8, "✓", [" a"]), None) == (
-        "It was accepted, so one more comes free",
+        "It was accepted, so one more is free",
         "2 tokens from one pass",
     )
     plain = make_round(1, 8, "", [])
     assert [said(plain, reveal) for reveal in phases(plain)] == [
         ("No draft: the target alone", "K is 0"),
-        ("Drawn by the target", "1 token from one pass"),
+        ("Sampled by the target", "1 token from one pass"),
     ]
     assert said(make_round(1, 8, "✓–", [" a", " b"]), None) == ("The text ends inside the draft", "end of text")
     assert at_the_end(End("stop_string", "\x1b[2J"))[:2] == ("End", "stop string: ␛[2J")
@@ -279,12 +279,12 @@ def test_a_sentence_is_never_cut(cells: int, k: int) -> None:
 
 
 def test_what_others_wrote_is_cut_where_the_room_ends() -> None:
-    why = Caption("Cannot go on", LONG + LONG)
+    why = Caption("Stopped", 3 * LONG)
     for cells in (54, 72):
         for ascii, sign in ((False, "…"), (True, "~")):
             line = "".join(text for text, _ in spaced(caption_fields(why, ascii=ascii), cells))
             assert width(line) == cells
-            assert line == f"Cannot go on  {LONG + LONG}"[: cells - 1] + sign
+            assert line == f"Stopped  {3 * LONG}"[: cells - 1] + sign
 
 
 def test_before_the_first_round_the_pair_is_named_whole_or_cut_without_a_count() -> None:

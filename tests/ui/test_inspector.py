@@ -96,7 +96,7 @@ def test_a_token_below_ten_has_a_row_of_its_own_in_each_list() -> None:
     lines = shown(example(), 2, (90, 40))
     below = next(line for line in lines if "rank 37" in line)
     words = re.sub(f"[{UNICODE.eighths}]+", " ", below)
-    assert re.sub(" +", " ", words).strip() == "✗ rank 37 .031 ✗ rank 12 .220 ✗ not in it .000"
+    assert re.sub(" +", " ", words).strip() == "✗ rank 37 .031 ✗ rank 12 .220 ✗ not listed .000"
     above = lines[lines.index(below) - 1]
     assert "␣p9" in above and "␣q9" in above
 
@@ -114,7 +114,7 @@ def test_what_replaced_a_rejected_token_is_marked_in_p_and_in_the_residual() -> 
 def test_the_residual_of_a_token_is_worked_out_where_the_list_ends_before_it() -> None:
     drafted = make_drafted(" x", p=0.05, q=0.03, overlap=0.8, residual_top=ten("r", 0.12), p_top=ten("p", 0.2))
     lines = shown(make_round(drafted=[drafted]), 0)
-    row = next(line for line in lines if "below ten" in line or ">10" in line)
+    row = next(line for line in lines if "below top ten" in line or ">10" in line)
     assert ".100" in row
     compact_prob = replace(drafted, residual_top=ten("r", 0.12)[:9])
     assert not any(">10" in line for line in shown(make_round(drafted=[compact_prob]), 0))
@@ -145,7 +145,7 @@ def test_an_untested_token_is_shown_as_what_would_have_been() -> None:
 def test_an_ignored_token_says_why_and_what_would_have_been() -> None:
     lines = shown(make_round(verdicts="✓–", tokens=[" a", " b"], stop="stop_string"), 1)
     assert "␣b ignored: the text ended before it (stop string), so its test" in lines
-    assert "would have been accepted: u .31 < 1, had the text gone on" in lines
+    assert "would have been accepted: u .31 < 1, had the text continued" in lines
 
 
 def test_a_cut_round_has_no_last_token_to_look_at() -> None:
@@ -171,7 +171,7 @@ def test_a_resampled_token_has_p_and_residual_and_what_it_replaced() -> None:
     assert "in place of ␣a; p alone gave it .29" in lines
     assert any("p target" in line and "residual" in line and "q draft" not in line for line in lines)
     assert value(lines, "TV") == ".620"
-    assert any("✗ rank 37" in line and "✗ not in it" in line for line in lines)
+    assert any("✗ rank 37" in line and "✗ not listed" in line for line in lines)
     assert (value(lines, "p"), value(lines, "residual")) == (".290", ".410")
 
 
@@ -202,7 +202,7 @@ def test_greedy_names_the_raw_probabilities_and_no_test(size: tuple[int, int]) -
     lines = shown(greedy_round(), 0, size)
     text = "\n".join(lines)
     assert "␣a rejected: greedy, and the target's first choice is ␣b" in lines
-    assert "raw p .450, raw q .400 (at temperature 1, without cuts)" in lines
+    assert "raw p .450, raw q .400 (at temperature 1, no top-k or top-p)" in lines
     assert "raw p target" in text and "raw q draft" in text
     assert not any(wrong in text for wrong in ("p/q", "1.12", "1.13", "accept prob", "margin", "accepted below", "u ."))
     assert any("↳ ␣b" in line and ".500" in line for line in lines)
@@ -268,7 +268,7 @@ def test_raw_values_stand_beside_the_processed_ones() -> None:
     assert next(line for line in lines if "TV" in line).split()[-3:] == ["TV", ".143", ".400"]
     assert value(lines, "accept") == ".750"
     assert any("raw p target" in line and "raw q draft" in line for line in lines)
-    assert "raw: at temperature 1, without cuts; entropies in nats" in lines
+    assert "raw: at temperature 1, no top-k or top-p; entropies in nats" in lines
 
 
 @pytest.mark.parametrize(("glyphs", "dash"), [(UNICODE, "–"), (ASCII, "-")])
@@ -288,7 +288,7 @@ def test_the_raw_list_of_a_distribution_that_is_not_changed_has_its_ranks() -> N
     lines = shown(make_round(drafted=[drafted], emitted=[came], settings=settings), 0, (120, 60))
     assert sum(line.count("rank 16") for line in lines) == sum(line.count("rank 17") for line in lines) == 2
     raw_part = lines[next(y for y, line in enumerate(lines) if "raw p target" in line) :]
-    assert sum("below ten" in line for line in raw_part) == 1, "q raw is not q"
+    assert sum("below top ten" in line for line in raw_part) == 1, "q raw is not q"
     cut = replace(settings, top_k=20)
     lines = shown(make_round(drafted=[drafted], emitted=[came], settings=cut), 0, (120, 60))
     assert sum(line.count("rank 16") for line in lines) == 1
@@ -402,7 +402,7 @@ def test_a_greedy_rejection_before_its_correction_has_no_list_of_p(size: tuple[i
     text = "\n".join(lines)
     assert "raw p target" in text and "raw q draft" in text
     assert any("✗ rank –" in line or "✗ –" in line for line in lines), "its rank would tell the first choice"
-    assert "below ten" not in text and ">10" not in text
+    assert "below top ten" not in text and ">10" not in text
     assert text.count("␣b") == 1 and ".500" not in text, "of q alone"
 
 

@@ -444,7 +444,7 @@ async def test_what_was_not_measured_is_named(size: tuple[int, int]) -> None:
         await pilot.pause()
         assert "K from the run; not measured, placeholder: α 0.8, c 10" in drawn(pilot)
         await hit(pilot, "w")
-        assert "the run has tested no token here: this is a toy pair" in drawn(pilot)
+        assert "no token was tested up to this round: this is a toy pair" in drawn(pilot)
     app = LabApp(None)
     async with app.run_test(size=size) as pilot:
         await hit(pilot, "w")

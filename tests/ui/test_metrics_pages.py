@@ -92,7 +92,7 @@ def test_a_contradiction_of_certain_chances_is_called_a_bug() -> None:
     wrong = [make_drafted(verdict="rejected", overlap=1.0, p=1.0, q=1.0, accept_prob=1.0)]
     timeline = timeline_of([make_round(1, drafted=wrong, settings=Settings(k=1, temperature=0.0))])
     layout = acceptance(scope(timeline))(118, UNICODE)
-    assert " ".join(fields(texts(layout), "z")[:6]) == "– BUG: acceptance contradicts its chance."
+    assert " ".join(fields(texts(layout), "z")[:6]) == "– BUG: acceptance contradicts its probability."
     assert ("–", "error") in [(text.strip(), style) for line in layout for text, style in line]
 
 
@@ -114,7 +114,7 @@ def test_what_engines_count_is_cut_like_words_and_not_like_tokens(cells: int) ->
 def test_greedy_has_no_z_and_typical_no_overlap() -> None:
     sure = [make_drafted(overlap=1.0, p=1.0, q=1.0)]
     lines = page(acceptance, timeline_of([make_round(1, drafted=sure)]))
-    assert fields(lines, "z")[:2] == ["–", "no"]
+    assert fields(lines, "z")[:2] == ["–", "every"]
     typical = Settings(k=1, rule="typical")
     lines = page(acceptance, timeline_of([make_round(1, drafted=sure, settings=typical)]))
     assert fields(lines, "α overlap")[:2] == ["–", "none:"]
@@ -132,12 +132,12 @@ def test_lengths_against_the_formula() -> None:
     assert fields(lines, "formula, tested")[0] == "2.64"  # 3515/1331
     assert fields(lines, "formula, overlap")[0] == "2.57"  # E[N](7.8/11, 3)
     assert fields(lines, "gap")[0] == "+0.14"
-    assert "Too few rounds to tell a gap from chance." in lines
+    assert "Too few rounds to distinguish a gap from chance." in lines
 
 
 def test_the_histogram_stands_beside_what_is_expected() -> None:
     lines = page(tokens_per_round, small(), 78)
-    head = lines.index("Rounds by N, the tokens they brought")
+    head = lines.index("Rounds by N, their number of tokens")
     pairs = lines[head + 2 : head + 10]
     assert [line.split()[-1] for line in pairs[0::2]] == ["1", "1", "1", "1"]
     # 4 rounds times 3/11, 24/121, 192/1331, 512/1331
@@ -151,7 +151,7 @@ def test_what_is_rarely_expected_is_not_never_expected() -> None:
     rounds = [make_round(i, verdicts="✗" if i == 1 else "✓") for i in range(1, 101)]
     last = make_round(101, verdicts="✓✓", settings=Settings(k=2))
     lines = page(tokens_per_round, timeline_of([*rounds, last]), 78)
-    head = lines.index("Rounds by N, the tokens they brought")
+    head = lines.index("Rounds by N, their number of tokens")
     assert [line.split()[-1] for line in lines[head + 3 : head + 8 : 2]] == ["<0.1", "<0.1", "1.0"]
 
 
@@ -191,7 +191,7 @@ def test_the_gap_is_read() -> None:
     assert (
         measured(0.19, 0.1) == "The formula and the measurement agree: 0.19 apart, within two standard errors (0.20)."
     )
-    assert measured(0.21, None) == "Too few rounds to tell a gap from chance."
+    assert measured(0.21, None) == "Too few rounds to distinguish a gap from chance."
 
 
 # -- speed
@@ -262,7 +262,7 @@ def test_a_slowdown_is_said_first() -> None:
         (None, "model", "The models were not timed in this run (--calibrate 0)"),
         (Calibration(5.0, None, 8), "ngram", "An n-gram draft takes next to no time"),
         (Calibration(5.0, None, 8), "model", "The draft's step was not timed"),
-        (Calibration(5.0, 5e-324, 8), "model", "c = T_p / T_q is beyond counting with these times"),
+        (Calibration(5.0, 5e-324, 8), "model", "c = T_p / T_q is not finite with these times"),
     ],
 )
 def test_what_is_unknown_is_said(calibration: Calibration | None, drafter: str, words: str) -> None:
@@ -352,7 +352,7 @@ def test_a_run_without_drafts_has_dashes_and_a_mean_of_one() -> None:
     lines = page(tokens_per_round, plain())
     assert fields(lines, "tokens/round")[0] == "1.00"
     assert fields(lines, "formula, tested")[0] == "–"
-    assert "No draft was tested, so the formula has nothing to say." in lines
+    assert "No draft was tested, so the formula predicts nothing." in lines
     assert page(acceptance, plain()) == ["No token was drafted yet."]
     assert page(speed, empty()) == ["No round yet."]
 

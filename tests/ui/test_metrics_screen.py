@@ -38,7 +38,7 @@ def test_keys_go_through_the_tabs() -> None:
             await hit(pilot, key)
             seen.append(tab(app))
         assert seen == ["Tokens per round", "Speed", "Tokens", "Acceptance", "Tokens", "Speed"]
-        assert app.said("#metrics-page")[0].strip().startswith("A round, in medians")
+        assert app.said("#metrics-page")[0].strip().startswith("Median times of a round")
         assert app.said("#metrics-keys")[0].split() == ["←/→", "tab", "↑/↓", "scroll", "q", "back"]
         await pilot.press("right")
         keys = "←/→ tab  s order  ↑/↓ row  enter go to its round  q back"

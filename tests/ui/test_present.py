@@ -547,7 +547,7 @@ async def test_a_failure_is_said_where_everybody_looks() -> None:
         await hit(pilot, "n")
         await until(pilot, lambda: app.timeline.failed is not None)
         await pilot.pause()
-        assert any("Cannot go on  RuntimeError: boom [/]" in line for line in lines(app))
+        assert any("Stopped  RuntimeError: boom [/]" in line for line in lines(app))
         await hit(pilot, "pageup")
         assert app.timeline.reveal is not None, "what was shown can be shown again"
 

@@ -255,7 +255,7 @@ def test_one_rejection_number_by_number() -> None:
     assert shown.lists == {
         "p target": [(" ", "<|end|>", ".600"), ("↳", "␣sat", ".200"), ("✗", "␣a", ".100"), (" ", "␣cat", ".100")],
         "q draft": [("✗", "␣a", ".800"), (" ", "␣cat", ".200")],
-        "residual": [(" ", "<|end|>", ".750"), ("↳", "␣sat", ".250"), ("✗", "not in it", ".000")],
+        "residual": [(" ", "<|end|>", ".750"), ("↳", "␣sat", ".250"), ("✗", "not listed", ".000")],
     }
 
 

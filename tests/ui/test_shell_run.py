@@ -122,7 +122,7 @@ async def test_an_error_in_the_worker_is_shown_and_the_rounds_stay() -> None:
         shown = on_screen(app)
         assert "RuntimeError: boom [/] ␛[31m" in shown
         assert "the last line [/] ␛[31m" in shown
-        assert "Rounds 1 to 2 can still be looked at" in shown
+        assert "Rounds 1 to 2 are still available" in shown
         assert "\x1b" not in shown
         await hit(pilot, "p")
         assert app.timeline.shown == 1

@@ -119,7 +119,7 @@ def test_a_z_above_four_is_a_bug() -> None:
     assert "BUG: |z| 4.7 > 4" in line(rate_fields(replace(NUMBERS, agreement_z=-4.71, contradicts=True)), 78)
     assert "BUG" not in line(rate_fields(replace(NUMBERS, agreement_z=3.99)), 200)
     greedy = replace(NUMBERS, agreement_z=None, contradicts=True)
-    assert "BUG: acceptance contradicts its chance" in line(rate_fields(greedy), 200)
+    assert "BUG: acceptance contradicts its probability" in line(rate_fields(greedy), 200)
 
 
 def test_a_segment_says_since_when() -> None:

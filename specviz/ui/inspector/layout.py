@@ -193,7 +193,7 @@ class _Layout:
         if not subject.groups:
             return []
         notes = [f" {self.glyphs.dot} ".join(subject.details)] if subject.details else []
-        notes.append(f"{'raw: at temperature 1, without cuts; ' if self.raw else ''}entropies in nats")
+        notes.append(f"{'raw: at temperature 1, no top-k or top-p; ' if self.raw else ''}entropies in nats")
         return [[(line, "quiet")] for note in notes for line in wrapped(note, self.cells)]
 
 

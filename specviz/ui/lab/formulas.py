@@ -1,4 +1,4 @@
-"""The formulas, and under each the same with the numbers put in."""
+"""The formulas, and under each the same with numbers substituted."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -30,7 +30,7 @@ class FormulaPanel(CellWidget):
     _shown: tuple[Sequence[tuple[str, str]], Sequence[str]] = ((), ())
 
     def on_mount(self) -> None:
-        self.set_titles("with the numbers put in")
+        self.set_titles("with numbers substituted")
 
     def show(self, written: Sequence[tuple[str, str]], comparison: Sequence[str]) -> None:
         """``written``: (formula, with numbers), as from ``lab.written``; ``comparison``: lines."""

@@ -95,7 +95,7 @@ class LosslessScreen(Screen[None]):
         if self._ran is not None and not self._ran.rule.lossless:
             return f"the rule {self._ran.rule.name} does not keep p; this is a toy pair under the exact rule"
         if self._ran is not None:
-            return "the run has tested no token here: this is a toy pair of six ids"
+            return "no token was tested up to this round: this is a toy pair of six ids"
         return "no run: this is a toy pair of six ids"
 
     def action_step(self, steps: int) -> None:

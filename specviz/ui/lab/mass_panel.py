@@ -159,7 +159,7 @@ def _said(rows: Sequence[Share], step: int, rule: Rule, ascii: bool) -> list[str
 
     if step == 0:
         return [
-            "The target gives each id p; the draft proposes it with chance q:",
+            "The target gives each id p; the draft proposes it with probability q:",
             "some too often (q beyond p), and the others too rarely.",
         ]
     if step == 1:
@@ -172,7 +172,7 @@ def _said(rows: Sequence[Share], step: int, rule: Rule, ascii: bool) -> list[str
     kept = f"{prob(row.accepted)} + {prob(row.resampled)} = {prob(row.accepted + row.resampled)} = p"
     kept += "" if exact else "   (before rounding)"
     if done < len(rows):
-        return [kept, "Accepted and resampled mass come to p."]
+        return [kept, "Accepted and resampled mass add up to p."]
     return [
         kept,
         "Every bar is p again: the text is distributed as the target's, whatever q was.",

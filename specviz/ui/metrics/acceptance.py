@@ -81,19 +81,19 @@ def rate_facts(rates: Rates, rule: Rule) -> list[FactRow]:
 
 def _overlap_words(rates: Rates, rule: Rule) -> str:
     if not rule.overlap_is_accept_prob:
-        return "none: this rule has no exact chance."
+        return "none: this rule has no exact acceptance probability."
     known = "" if rates.alpha_overlap_ci else " (from 16 rounds on)"
-    return f"mean {rule.overlap_formula}: the exact chance of each test. 95\xa0% by batch means{known}."
+    return f"mean {rule.overlap_formula}: the exact acceptance probability. 95\xa0% by batch means{known}."
 
 
 def _agreement_words(rates: Rates, rule: Rule) -> str:
     if rates.agreement_z is not None:
         words = NUMBER["agreement_z"].meaning
     elif rule.overlap_is_accept_prob:
-        words = "no test was left to chance: acceptance must equal it exactly."
+        words = "every test was certain: acceptance must match exactly."
     else:
-        words = "none: this rule has no exact chance to compare acceptance with."
-    return f"BUG: acceptance contradicts its chance. {words}" if rates.contradicts else words
+        words = "none: this rule has no exact acceptance probability to compare with."
+    return f"BUG: acceptance contradicts its probability. {words}" if rates.contradicts else words
 
 
 def _balance(rates: Rates) -> str:
@@ -104,7 +104,7 @@ def _balance(rates: Rates) -> str:
 def _peers(rates: Rates, peers: Peers, cells: int, glyphs: Glyphs) -> Lines:
     """A rate claims an E[N] through the formula; a length is its own claim about N."""
     names = [in_repertoire(peer.name, glyphs) for peer in peers.rates]
-    rows: list[list[Part]] = [[(name, "head") for name in ("engine", "calls it", "value", "E[N] by it", "measured")]]
+    rows: list[list[Part]] = [[(name, "head") for name in ("engine", "its name", "value", "E[N] by it", "measured")]]
     for peer, name in zip(peers.rates, names, strict=True):
         value = fixed(peer.value, 2, glyphs.none) if peer.is_length else prob(peer.value, none=glyphs.none)
         claimed = fixed(peer.value if peer.is_length else peer.predicted, 2, glyphs.none)

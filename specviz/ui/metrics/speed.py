@@ -37,7 +37,7 @@ def speed(scope: Scope) -> PageBody:
 
 def _page(view: SpeedView, rates: Rates, lacking: str, cells: int, glyphs: Glyphs) -> Lines:
     two = cells >= _TWO_BLOCKS
-    costs = _block("A round, in medians", round_facts(view, rates), _ROUND if two else cells, glyphs)
+    costs = _block("Median times of a round", round_facts(view, rates), _ROUND if two else cells, glyphs)
     steps = _block("One step of each model", step_facts(view, rates), cells - _ROUND - 4 if two else cells, glyphs)
     return stacked(
         paragraph(slower(view), cells, glyphs, "warning") if view.slower else [],
@@ -62,13 +62,13 @@ def unknown(view: SpeedView, drafter: str, yet: str, *, to_come: bool) -> str:
     """What cannot be told, and why; empty where everything can. ``to_come``: the models were to be timed."""
     if view.target_step_ms is None:
         why = "have not been timed" if to_come else "were not timed in this run (--calibrate 0)"
-        return f"The models {why}: T_p, T_q and c are unknown, so no speedup and no best K can be told."
+        return f"The models {why}: T_p, T_q and c are unknown, so there is no speedup and no best K."
     if free := drafter_spec(drafter).free:
         return f"{free}: c has no value, so the model has no speedup and no best K."
     if view.c is None and view.draft_step_calibrated_ms is None:
         return "The draft's step was not timed: c is unknown, so the model has no speedup and no best K."
     if view.c is None:
-        return "c = T_p / T_q is beyond counting with these times, so the model has no speedup and no best K."
+        return "c = T_p / T_q is not finite with these times, so the model has no speedup and no best K."
     if view.model is None:
         return f"No draft was tested{yet}: without an α the model has no speedup and no best K."
     return ""
@@ -77,7 +77,7 @@ def unknown(view: SpeedView, drafter: str, yet: str, *, to_come: bool) -> str:
 def round_facts(view: SpeedView, rates: Rates) -> list[FactRow]:
     words = {}
     if view.draft_step_ms is not None:
-        words["draft_ms"] = f"{two_decimal_ms(view.draft_step_ms)} a drafted token"
+        words["draft_ms"] = f"{two_decimal_ms(view.draft_step_ms)} per drafted token"
     if view.verify_ms is not None and view.target_step_ms:
         words["verify_ms"] = f"{NUMBER['verify_ms'].meaning}, {view.verify_ms / view.target_step_ms:.2f} T_p"
     return number_facts("times", rates, words, dict.fromkeys(("draft_ms", "verify_ms", "decide_ms"), "measured"))
@@ -124,7 +124,7 @@ def _break_even_words(view: SpeedView) -> str:
     if view.k == 0:
         return "none: at K 0 nothing is drafted."
     if view.break_even_alpha is None and view.c is not None and view.c < 1:
-        return "none: a draft step is dearer than a target step, so no K helps."
+        return "none: a draft step costs more than a target step, so no K helps."
     return f"the α that pays for drafting {'–' if view.k is None else view.k}: below it the target alone is faster."
 
 
@@ -132,8 +132,8 @@ def _best_words(view: SpeedView) -> str:
     if view.best_speedup is None:
         return NUMBER["best_k"].meaning
     if view.best_k == 0:
-        return "do not speculate: no K is faster than the target alone at this α and c."
-    return f"{speedup_text(view.best_speedup)}, the most by the model at this α and c."
+        return "do not speculate: with no K is it faster than the target alone at this α and c."
+    return f"{speedup_text(view.best_speedup)}, the largest speedup of the model at this α and c."
 
 
 def _tone(value: float | None) -> str:

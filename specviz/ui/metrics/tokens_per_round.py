@@ -60,9 +60,9 @@ def reading(rates: Rates, why: FormulaGap) -> str:
     """The gap, and the first of its causes, in words."""
     gap, error = why.gap, rates.tokens_per_round_se
     if gap is None:
-        return "No draft was tested, so the formula has nothing to say."
+        return "No draft was tested, so the formula predicts nothing."
     if error is None:
-        return "Too few rounds to tell a gap from chance."
+        return "Too few rounds to distinguish a gap from chance."
     apart = f"{abs(gap):.2f}"
     if abs(gap) <= 2 * error:
         return f"The formula and the measurement agree: {apart} apart, within two standard errors ({2 * error:.2f})."
@@ -86,7 +86,7 @@ def _histogram(rates: Rates, glyphs: Glyphs) -> Lines:
     )
     index = len(str(lengths[-1]))
     lines: Lines = [
-        heading("Rounds by N, the tokens they brought", glyphs),
+        heading("Rounds by N, their number of tokens", glyphs),
         [
             (glyphs.full, "measured"),
             (" measured  ", "head"),
@@ -116,7 +116,8 @@ def _causes(why: FormulaGap, glyphs: Glyphs) -> Lines:
         *(_share_row(f"position {i}", share, glyphs) for i, share in enumerate(why.later_positions, start=2)),
     ]
     head: list[Part] = [("if tested", "head"), ("α", "head"), ("95 %", "head"), ("accepted", "head")]
-    return [heading("Does acceptance depend on what was before?", glyphs), *_table([head, *rows], glyphs, right=(1, 3))]
+    title = "Does acceptance depend on earlier tests?"
+    return [heading(title, glyphs), *_table([head, *rows], glyphs, right=(1, 3))]
 
 
 def _share_row(name: str, share: AcceptanceRate, glyphs: Glyphs) -> list[Part]:

@@ -42,7 +42,7 @@ PRESENT_KEYS: dict[str, tuple[Key[RunActions], ...]] = {
     "Screen": (
         Key("theme", ("t",), "t", "next theme", "Preview and choose a theme"),
         Key("export", ("x",), "x", "picture", "Save the screen as SVG and as text"),
-        Key("present", ("z",), "z", "main screen", "All the numbers; z comes back here"),
+        Key("present", ("z",), "z", "main screen", "All the numbers; z returns here"),
         Key("close", ("escape",), "esc", "main screen", "Only if the presentation was opened from there"),
         Key("help", ("question_mark",), "?", "keys", "All keys"),
         Key("quit", ("q",), "q", "back, or quit", "Back if opened from the main screen, otherwise quit"),
@@ -108,11 +108,11 @@ def _last(round: Round, glyphs: Glyphs) -> Caption:
     by = f"{gained} from one pass", (gained, f"+{round.n_emitted}")
     if last.origin == "bonus":
         what = "It was accepted" if round.k == 1 else f"All {round.k} were accepted"
-        return Caption(f"{what}, so one more comes free", *by)
+        return Caption(f"{what}, so one more is free", *by)
     if last.origin == "resampled":
         how = "the target's first choice" if is_greedy(round) else f"drawn from max(0, p {glyphs.minus} q)"
         return Caption(f"Replaced: {how}", *by)
-    return Caption("Drawn by the target", *by)
+    return Caption("Sampled by the target", *by)
 
 
 def pair(draft: str, target: str, doing: str) -> Caption:

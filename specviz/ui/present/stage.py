@@ -108,7 +108,7 @@ class PresentView(Vertical):
         timeline = self._timeline
         at_end = timeline.at_end and timeline.reveal is None
         if timeline.failed is not None and at_end:
-            return Caption("Cannot go on", literal(timeline.failed.message)), "error"
+            return Caption("Stopped", literal(timeline.failed.message)), "error"
         if timeline.end is not None and at_end and (frame is None or frame.progress >= 1):
             tone: Tone = "error" if timeline.end.reason == "error" else "strong"
             return at_the_end(timeline.end, self._glyphs), tone

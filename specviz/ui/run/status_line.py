@@ -84,7 +84,7 @@ def warnings(rates: LiveRates) -> list[StatusField]:
     if rates.contradicts:
         z = "" if rates.agreement_z is None else f"|z| {abs(rates.agreement_z):.1f} > 4, "
         fields.append(
-            StatusField((f"BUG: {z}acceptance contradicts its chance", f"BUG: {z or 'acceptance'}"), 0, "error")
+            StatusField((f"BUG: {z}acceptance contradicts its probability", f"BUG: {z or 'acceptance'}"), 0, "error")
         )
     slow = "slower than the target alone"
     if rates.speedup_measured_cost is not None and rates.speedup_measured_cost < 1:

@@ -198,8 +198,8 @@ class FailurePanel(Static):
         self.set_class(ascii, "-ascii")
 
     def show(self, message: str, log: Sequence[str], *, rounds: int, closing: str = "esc") -> None:
-        self.border_title = Content("Cannot go on")
-        kept = f"Rounds 1 to {rounds} can still be looked at. " if rounds else ""
+        self.border_title = Content("Stopped")
+        kept = f"Rounds 1 to {rounds} are still available. " if rounds else ""
         parts = [Content.assemble((literal_lines(message), "bold")), Content(f"{kept}{closing} closes this, q quits.")]
         parts += [Content.assemble((literal(line), "$secondary")) for line in log]
         self.update(Content("\n").join(parts))
