@@ -13,11 +13,15 @@ APP := $(VENV)/.app-installed
 DEV := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run install dev test lint types arrows tests format wheel clean
+.PHONY: help run install dev test quick lint types arrows tests format wheel clean
+
+# Packages that are tested without a model and without a running app.
+QUICK := $(wildcard $(addprefix tests/,core maths stats trace bench lab session breakpoints render export))
 
 help:
 	@echo "make run      start specviz on the bundled pair (ARGS=\"--k 2\" passes options)"
 	@echo "make test     lint, types, import arrows, tests"
+	@echo "make quick    lint, and the tests that need neither torch nor a running app: well under a minute"
 	@echo "make lint | types | arrows | tests    one of them (ARGS=\"-k trace\" passes options to pytest)"
 	@echo "make format   put the code in shape"
 	@echo "make wheel    build dist/specviz_llm-*.whl"
@@ -31,6 +35,9 @@ install: $(APP)
 dev: $(DEV)
 
 test: lint types arrows tests
+
+quick: lint
+	$(BIN)/python -m pytest -q -n 2 --no-torch $(QUICK) $(ARGS)
 
 lint: $(DEV)
 	$(BIN)/ruff check .

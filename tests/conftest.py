@@ -2,9 +2,12 @@
 
 import gc
 import os
+import re
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib.abc import MetaPathFinder
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,38 @@ os.environ.update(
     TOKENIZERS_PARALLELISM="false",
     OMP_NUM_THREADS="1",  # every worker of pytest-xdist would take all cores; specviz leaves the number alone then
 )
+
+
+class RefuseTorch(MetaPathFinder):
+    """Fails every import of the libraries that run models."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname.partition(".")[0] in ("torch", "transformers"):
+            raise ImportError(f"--no-torch: {fullname} was imported")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-torch", action="store_true", help="no test that runs models; importing torch fails"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--no-torch"):
+        sys.meta_path.insert(0, RefuseTorch())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With --no-torch: whether a file imports torch."""
+    if config.getoption("--no-torch") and collection_path.suffix == ".py":
+        imports = re.search(r"^(from|import) (torch|transformers)", collection_path.read_text("utf-8"), re.MULTILINE)
+        return True if imports else None
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--no-torch"):
+        items[:] = [item for item in items if "bundled_200" not in getattr(item, "fixturenames", ())]
 
 
 @pytest.hookimpl(trylast=True)
