@@ -43,9 +43,7 @@ class RefuseTorch(MetaPathFinder):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--no-torch", action="store_true", help="no test that runs models; importing torch fails"
-    )
+    parser.addoption("--no-torch", action="store_true", help="no test that runs models; importing torch fails")
 
 
 def pytest_configure(config: pytest.Config) -> None:
