@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from benchmarks.options import parser
 from specviz.core.events import Header, Round, Settings
 from specviz.core.options import PREPARED_PROMPTS, PairOptions, RunOptions, RunRequest
-from specviz.decoder.measuring.assisted import bare_ms
+from specviz.decoder.measuring.assisted import forward_only_ms
 from specviz.decoder.source import LiveSource
 
 K = 4
@@ -82,7 +82,7 @@ def measure(near: int, far: int, runs: int, *, inspect: bool) -> None:
     outside = Outside(*(model.model for model in source.pair.models))
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
 
-    def played(seed: int) -> tuple[list[int], list[Round], list[Spent]]:
+    def run_ours(seed: int) -> tuple[list[int], list[Round], list[Spent]]:
         ids: list[int] = []
         rounds: list[Round] = []
         spent: list[Spent] = []
@@ -104,14 +104,14 @@ def measure(near: int, far: int, runs: int, *, inspect: bool) -> None:
             found[name][length].append(median(values[n] for n in close))
 
     for seed in range(runs):
-        ids, rounds, spent = played(seed)
-        bare = bare_ms(source.pair, ids, rounds, clock=time.process_time)
+        ids, rounds, spent = run_ours(seed)
+        bare = forward_only_ms(source.pair, ids, rounds, clock=time.process_time)
         add("own ms", rounds, [each.own_ms for each in spent])
         add("round ms", rounds, [each.ms for each in spent])
         add("bare ms", rounds, bare)
         add("round / bare", rounds, [each.ms / ms for each, ms in zip(spent, bare, strict=True)])
     with outside.counting():
-        _, rounds, spent = played(0)
+        _, rounds, spent = run_ours(0)
     add("own calls", rounds, [each.calls for each in spent])
     print(f"behind tokens       {near:>10,}{far:>12,}{'ratio':>9}")
     for name, columns in found.items():

@@ -33,7 +33,7 @@ from specviz.decoder.drafters.protocol import drafter_factories
 from specviz.decoder.loading.compiling import compile_models
 from specviz.decoder.loading.pair import LoadedPair
 from specviz.decoder.loading.weights import quiet_libraries
-from specviz.decoder.measuring.assisted import assisted, bare_ms, played
+from specviz.decoder.measuring.assisted import assisted, forward_only_ms, run_ours
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.pairing.placement import DTYPES
 from specviz.decoder.source import LiveSource
@@ -90,10 +90,10 @@ class Row:
     over_bare: list[float] = field(default_factory=list)
     waits: list[float] | None = None
 
-    def add(self, tokens_per_s: float, round_ms: float, bare_ms: float) -> None:
+    def add(self, tokens_per_s: float, round_ms: float, forward_only_ms: float) -> None:
         self.tokens_per_s.append(tokens_per_s)
         self.round_ms.append(round_ms)
-        self.over_bare.append(round_ms / bare_ms)
+        self.over_bare.append(round_ms / forward_only_ms)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Timed:
 
     tokens_per_s: float
     round_ms: float
-    bare_ms: float
+    forward_only_ms: float
     alpha: float | None
     tokens_per_round: float
 
@@ -131,16 +131,16 @@ def measure(made: Made, k: int, temperature: float, repeats: int, tokens: int, u
     for repeat in range(repeats):
         begun = time.monotonic()
         alone = timed(sources["eager"], repeat, replace(settings, k=0))
-        case.row(ALONE).add(alone.tokens_per_s, alone.round_ms, alone.bare_ms)
+        case.row(ALONE).add(alone.tokens_per_s, alone.round_ms, alone.forward_only_ms)
         for name in turned(list(sources), repeat):
             run = timed(sources[name], repeat, settings)
-            case.row(name).add(run.tokens_per_s, run.round_ms, run.bare_ms)
+            case.row(name).add(run.tokens_per_s, run.round_ms, run.forward_only_ms)
             if name == "eager":
                 case.runs.append(run)
         theirs = assisted(sources["eager"], PROMPT, k, temperature=temperature, seed=repeat)
         pace = theirs.pace()
         rate, round_ms = 1e3 * pace.tokens / pace.ms, pace.ms / (len(theirs.seen) - 1)
-        case.row(ASSISTED).add(rate, round_ms, case.runs[-1].bare_ms)
+        case.row(ASSISTED).add(rate, round_ms, case.runs[-1].forward_only_ms)
         if 2 * time.monotonic() - begun > until:
             break
     return case
@@ -151,8 +151,8 @@ def sources_of(made: Made, options: RunOptions) -> dict[str, LiveSource]:
 
 
 def timed(source: LiveSource, seed: int, settings: Settings) -> Timed:
-    prompt, rounds, ours = played(source, PROMPT, seed, settings)
-    bare = bare_ms(source.pair, prompt, rounds)
+    prompt, rounds, ours = run_ours(source, PROMPT, seed, settings)
+    bare = forward_only_ms(source.pair, prompt, rounds)
     whole = [n for n, round_ in enumerate(rounds) if n and round_.k == settings.k]
     tested = sum(round_.tested for round_ in rounds)
     pace = ours.pace()
@@ -221,7 +221,7 @@ def table(case: Case) -> Iterator[str]:
             continue
         waited = f"{max(row.waits):.3g}" if row.waits else "-"
         yield _line(name, median(row.tokens_per_s), alone, median(row.round_ms), median(row.over_bare), waited)
-    bare = median(run.bare_ms for run in case.runs)
+    bare = median(run.forward_only_ms for run in case.runs)
     yield _line("bare forwards", 1e3 * median(run.tokens_per_round for run in case.runs) / bare, alone, bare, 1.0, "-")
 
 

@@ -14,7 +14,7 @@ from specviz import bundled
 from specviz.core.events import Settings
 from specviz.decoder.drafters.ngram import NgramDrafter
 from specviz.decoder.drafters.ngram_corpus import corpora_folder, open_corpus
-from specviz.decoder.tensors.randomness import Uniforms
+from specviz.decoder.tensors.randomness import RoundRandom
 
 VOCAB = 4096
 K = 4
@@ -22,7 +22,7 @@ K = 4
 
 def lookup_us(drafter: NgramDrafter, ids: list[int], repeats: int = 2_000) -> float:
     """Median microseconds of one draft behind ``ids``."""
-    uniforms, settings, times = Uniforms(0, 1, K), Settings(k=K, drafter="ngram"), []
+    uniforms, settings, times = RoundRandom(0, 1, K), Settings(k=K, drafter="ngram"), []
     for _ in range(repeats):
         begun = time.perf_counter()
         drafter.propose(ids, K, settings, uniforms, lambda: False)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from specviz.core.events import Settings
-from specviz.decoder.measuring.assisted import assisted, bare_ms, played
+from specviz.decoder.measuring.assisted import assisted, forward_only_ms, run_ours
 from specviz.decoder.source import LiveSource
 
 
@@ -32,10 +32,10 @@ def taken(
     rounds once more with nothing around them, and where ``against`` assisted generation of transformers at the same K,
     whose text must be the same. A round's time: the median of those that drafted K, the first aside."""
     turns = Turns()
-    played(source, prompt, 0, settings)
+    run_ours(source, prompt, 0, settings)
     for repeat in range(repeats):
-        ids, rounds, ours = played(source, prompt, repeat, settings, clock=clock)
-        bare = bare_ms(source.pair, ids, rounds, clock=clock)
+        ids, rounds, ours = run_ours(source, prompt, repeat, settings, clock=clock)
+        bare = forward_only_ms(source.pair, ids, rounds, clock=clock)
         whole = [n for n, round_ in enumerate(rounds) if n and round_.k == settings.k]
         turns.round_ms.append(median((ours.seen[n][0] - ours.seen[n - 1][0]) * 1e3 for n in whole))
         turns.forwards_ms.append(median(bare[n] for n in whole))

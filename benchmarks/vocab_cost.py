@@ -22,8 +22,8 @@ from specviz.core.events import Round, Settings
 from specviz.decoder.drafters.model import ModelDrafter
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.pairing.vocabulary import Vocabulary
-from specviz.decoder.rounds.loop import Speculation
-from specviz.decoder.rounds.stopping import Ending
+from specviz.decoder.rounds.speculative import SpeculativeDecoder
+from specviz.decoder.rounds.stopping import StoppingCriteria
 
 V = 151_936
 SHAPES: dict[str, dict[str, int]] = {
@@ -97,8 +97,8 @@ def rounds(
     """[ms of the round, ms outside forwards] of ``n`` rounds that drafted K, behind a first."""
     vocabulary = Vocabulary([b"x"] * V, frozenset())
     drafters = {"model": ModelDrafter(draft, keep_logits=False)}
-    ending = Ending(frozenset(), (), 4000, 4096)
-    run = Speculation(target, drafters, vocabulary, list(range(1000, 1064)), 0, ending, inspect=False)
+    ending = StoppingCriteria(frozenset(), (), 4000, 4096)
+    run = SpeculativeDecoder(target, drafters, vocabulary, list(range(1000, 1064)), 0, ending, inspect=False)
     run.prefill("model")
     found: list[list[float]] = []
     forwards.seconds, begun = 0.0, forwards.clock()

@@ -21,8 +21,15 @@ from specviz.decoder.drafters.protocol import Drafter
 from specviz.decoder.loading.pair import LoadedPair, load_pair
 from specviz.decoder.models.cpu_packing import is_packed
 from specviz.decoder.pairing.placement import device_label, dtype_label
-from specviz.decoder.rounds.loop import Speculation, placed
-from specviz.decoder.rounds.warm_up import behind_first, calibrate, have_long_steps, kept_warm, settle, warm_up
+from specviz.decoder.rounds.speculative import SpeculativeDecoder, naming_the_round
+from specviz.decoder.rounds.warm_up import (
+    absorb_startup,
+    calibrate,
+    insert_after_first,
+    keep_warm,
+    steps_are_slow,
+    warm_up,
+)
 
 
 class LiveSource:
@@ -65,51 +72,34 @@ class LiveSource:
             prompt=Prompt(prompt.text, tuple(map(pair.vocabulary.token, ids))),
         )
         run = pair.decoder(ids, request.seed, options, drafters)
-        with placed("Before round 1"):
+        with naming_the_round("Before round 1"):
             yield Progress("warm-up")
             run.prefill(request.settings.drafter)
             calibration = partial(self._calibration, run, drafters[request.settings.drafter], stopped)
-            calibrates_later = have_long_steps(pair.models)
+            calibrates_later = steps_are_slow(pair.models)
             if not calibrates_later:
                 warm_up(pair.target, run.drafter, ids, request.settings.k)
                 yield from calibration()
         yield Ready()
 
-        def rehearse(now: Settings) -> None:
-            lengths = [(model, model.length) for model in pair.models]
-            run.rehearse(now)
-            for model, length in lengths:
-                model.roll_back_to(length)
-
         rounds = run.rounds(settings, stopped)
         if not any(model.rollback.slow for model in pair.models):
-            rounds = kept_warm(rounds, rehearse)
+            rounds = keep_warm(run, pair.models, rounds)
         last: Round | None = None
-        for event in behind_first(rounds, calibration) if calibrates_later else rounds:
+        for event in insert_after_first(rounds, calibration) if calibrates_later else rounds:
             if isinstance(event, Round):
                 last = event
             yield event
         if last is not None and last.stop is not None:
-            yield End(last.stop, self._end_detail(last, run.emitted))
+            yield End(last.stop, run.stopping.detail(last, run.emitted))
 
-    def _calibration(self, run: Speculation, drafter: Drafter, stopped: Callable[[], bool]) -> Iterator[Event]:
+    def _calibration(self, run: SpeculativeDecoder, drafter: Drafter, stopped: Callable[[], bool]) -> Iterator[Event]:
         """The calibration of ``run`` at its present length, if it was requested and fits the context."""
         if self.options.calibrate and run.target.length < run.target.context:
             yield Progress("calibrating")
-            settle(run.target, run.ids[-1])
+            absorb_startup(run.target, run.ids[-1])
             if timed := calibrate(run.target, drafter, run.ids, self.options.calibrate, stopped):
                 yield timed
-
-    def _end_detail(self, last: Round, emitted: bytes) -> str | None:
-        if last.stop == "end_of_text":
-            token = last.emitted[-1]
-            return f"id {token.id} {(token.bytes or b'').decode('utf-8', 'replace')}"
-        if last.stop == "stop_string":
-            ends = {emitted.find(stop.encode()) + len(stop.encode()): stop for stop in self.options.stop}
-            return repr(min((end, stop) for end, stop in ends.items() if end >= len(stop.encode()))[1])
-        if last.stop == "context":
-            return f"context limit: the target can be fed {self.pair.target.context} positions"
-        return None
 
 
 def run_config(pair: LoadedPair, options: RunOptions, settings: Settings, seed: int) -> dict[str, Any]:

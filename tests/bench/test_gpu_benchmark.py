@@ -8,7 +8,7 @@ import torch
 
 from benchmarks import gpu
 from benchmarks.random_pairs import NOISY, SHAPES, Made, make
-from specviz.decoder.tensors.sampling import process
+from specviz.decoder.tensors.sampling import to_probs
 
 CPU = torch.device("cpu")
 
@@ -22,7 +22,7 @@ def made() -> Made:
 def overlap(made: Made) -> tuple[float, float]:
     """(mean overlap of p and q, share of places where both are largest at the same id) behind 100 tokens."""
     ids = torch.arange(100).unsqueeze(0)
-    p, q = (process(model(input_ids=ids).logits[0].float(), 1.0, None, None) for model in (made.target, made.draft))
+    p, q = (to_probs(model(input_ids=ids).logits[0].float(), 1.0, None, None) for model in (made.target, made.draft))
     alike = p.argmax(-1) == q.argmax(-1)
     return torch.minimum(p, q).sum(-1).mean().item(), alike.float().mean().item()
 

@@ -19,9 +19,9 @@ from torch import Tensor
 from specviz.core.events import Settings
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.tensors import accept, sampling
-from specviz.decoder.tensors.randomness import Uniforms
+from specviz.decoder.tensors.randomness import RoundRandom
 
-Decide = Callable[..., accept.Decision]
+Decide = Callable[..., accept.Outcome]
 
 
 class Place(Protocol):
@@ -70,11 +70,11 @@ class Behind:
     def _logits(self, model: CausalModel, continuations: Sequence[tuple[int, ...]], keep: int) -> Tensor:
         ids = torch.tensor([[*self._ids, *drafted] for drafted in continuations])
         logits = model.model(input_ids=ids, use_cache=False, logits_to_keep=keep).logits
-        return sampling.shifted(logits[..., : model.vocab_size])[0]
+        return sampling.max_shifted(logits[..., : model.vocab_size])[0]
 
     def _q(self, drafted: tuple[int, ...]) -> Tensor:
         s = self._settings
-        return sampling.process(self._logits(self._draft, [drafted], 1), s.draft_temperature, s.top_k, s.top_p)[0, 0]
+        return sampling.to_probs(self._logits(self._draft, [drafted], 1), s.draft_temperature, s.top_k, s.top_p)[0, 0]
 
     def _raw_q(self, drafted: tuple[int, ...]) -> Tensor:
         return self._logits(self._draft, [drafted], 1)[0, 0].softmax(-1)
@@ -84,7 +84,7 @@ class Behind:
         new = sorted(set(blocks) - set(self._blocks))
         for some in (new[i : i + 64] for i in range(0, len(new), 64)):
             logits = self._logits(self._target, some, len(some[0]) + 1)
-            for drafted, p in zip(some, sampling.process(logits, s.temperature, s.top_k, s.top_p), strict=True):
+            for drafted, p in zip(some, sampling.to_probs(logits, s.temperature, s.top_k, s.top_p), strict=True):
                 self._blocks[drafted] = p, torch.stack([self.q(drafted[:i]) for i in range(len(drafted))])
 
     def block(self, drafted: tuple[int, ...]) -> tuple[Tensor, Tensor]:
@@ -105,7 +105,7 @@ class Outcome:
 @cache
 def slots(seed: int, k: int) -> Tensor:
     """The uniforms [2K + 1] of the first round."""
-    return torch.from_numpy(Uniforms(seed, 1, k).slots)
+    return torch.from_numpy(RoundRandom(seed, 1, k).values)
 
 
 @torch.inference_mode()
@@ -162,13 +162,13 @@ def p_values(place: Place, outcomes: Sequence[Outcome]) -> dict[str, float]:
     accepted block."""
     k = len(outcomes[0].drafted)
     (first, _), *_ = Counter(o.drafted[0] for o in outcomes if o.n_accepted).most_common(1)
-    behind_first = [o for o in outcomes if o.n_accepted and o.drafted[0] == first]
+    insert_after_first = [o for o in outcomes if o.n_accepted and o.drafted[0] == first]
     (block, _), *_ = Counter(o.drafted for o in outcomes if o.n_accepted == k).most_common(1)
     behind_block = [o.last_id for o in outcomes if o.n_accepted == k and o.drafted == block]
-    assert min(len(behind_first), len(behind_block)) >= 300, (len(behind_first), len(behind_block))
+    assert min(len(insert_after_first), len(behind_block)) >= 300, (len(insert_after_first), len(behind_block))
     return {
         "first": first_p_value(place, outcomes),
-        "second": p_value([o.emitted[1] for o in behind_first], place.block(behind_first[0].drafted)[0][1]),
+        "second": p_value([o.emitted[1] for o in insert_after_first], place.block(insert_after_first[0].drafted)[0][1]),
         "bonus": p_value(behind_block, place.block(block)[0][k]),
     }
 

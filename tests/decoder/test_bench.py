@@ -86,7 +86,7 @@ def test_a_calibration_times_both_models_and_runs_nothing(pair: tuple[str, str])
 def test_a_run_that_is_timed_as_a_whole_times_no_steps_in_between(
     pair: tuple[str, str], long: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm_up, "LONG_STEPS", 0 if long else 2**30)
+    monkeypatch.setattr(warm_up, "SLOW_STEP_BYTES", 0 if long else 2**30)
     source = bench(*pair, calibrate=2)
     request = RunRequest(text_of([1, 2]), 0, Settings())
     kinds = {type(event) for event in source.source.run(request, Settings, lambda: False)}
@@ -135,7 +135,7 @@ def test_every_prompt_is_read_before_any_is_run(shelf: Shelf) -> None:
     long = ("long", text_of([1] * 200))
     source = bench(shelf.random(1), shelf.random(2), prompts=(*PROMPTS, long))
     runs = source.measure([Task(0, 0, TARGET)])
-    with pytest.raises(SpecvizError, match="prompt 200 tokens, limit 128"):
+    with pytest.raises(SpecvizError, match="200 tokens, more than the target's context of 128"):
         next(runs)
 
 

@@ -16,7 +16,7 @@ from torch._inductor import cpp_builder
 from specviz.core.events import Progress, Settings
 from specviz.decoder.loading import compiling
 from specviz.decoder.loading.compiling import compile_models, missing_toolchain, why_not
-from specviz.decoder.measuring.assisted import bare_ms, played
+from specviz.decoder.measuring.assisted import forward_only_ms, run_ours
 from specviz.decoder.models import compiled_forward, static_cache
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.models.compiled_forward import fingerprint, settings
@@ -141,9 +141,9 @@ def test_it_is_told_and_recorded(both: Both) -> None:
 
 def test_bare_forwards_of_compiled_models_are_compiled(both: Both) -> None:
     for prompt in PROMPTS:
-        ids, rounds, _ = played(both.fast.source, prompt, 0, setting(3))
+        ids, rounds, _ = run_ours(both.fast.source, prompt, 0, setting(3))
         with torch._dynamo.config.patch(error_on_recompile=True):
-            assert len(bare_ms(both.fast.pair, ids, rounds)) == len(rounds)
+            assert len(forward_only_ms(both.fast.pair, ids, rounds)) == len(rounds)
     assert graphs() == both.graphs
 
 

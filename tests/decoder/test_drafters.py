@@ -11,9 +11,9 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import Round, Settings, token_ids
 from specviz.core.options import RunRequest
 from specviz.core.rule import RULES
-from specviz.decoder.rounds.loop import Speculation
-from specviz.decoder.rounds.stopping import Ending
-from specviz.decoder.tensors.sampling import process
+from specviz.decoder.rounds.speculative import SpeculativeDecoder
+from specviz.decoder.rounds.stopping import StoppingCriteria
+from specviz.decoder.tensors.sampling import to_probs
 from tests.builders import known
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, noisy, save_model, text_of
@@ -57,10 +57,10 @@ def test_c07_greedy_equality_for_every_k_and_rule(shelf: Shelf, family: str, dra
 def rounds_of(source: Opened, settings: Settings, seeds: range) -> list[Round]:
     """The first round behind PROMPT of every seed, by the whole decoder."""
     pair = source.pair
-    ending = Ending(frozenset(), (), 100, pair.target.context)
+    ending = StoppingCriteria(frozenset(), (), 100, pair.target.context)
     context = pair.context(0, source.source.options)
     drafters = {name: factory.build(context) for name, factory in pair.drafters.items()}
-    run = Speculation(pair.target, drafters, pair.vocabulary, PROMPT, 0, ending, inspect=False)
+    run = SpeculativeDecoder(pair.target, drafters, pair.vocabulary, PROMPT, 0, ending, inspect=False)
     run.prefill(settings.drafter)
     made = []
     for seed in seeds:
@@ -82,7 +82,7 @@ def test_the_text_is_the_targets_own(shelf: Shelf, drafter: str, rule: str) -> N
 
     def own(ids: list[int]) -> torch.Tensor:
         logits = fresh_logits(target, ids)
-        return process(logits - logits.max(), 0.8, None, None)
+        return to_probs(logits - logits.max(), 0.8, None, None)
 
     assert {r.k for r in made} == {2}
     assert p_value([text[0] for text in texts], own(PROMPT)) > 1e-4

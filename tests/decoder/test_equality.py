@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from specviz.decoder.tensors.accept import decide_equality
-from specviz.decoder.tensors.randomness import Uniforms
+from specviz.decoder.tensors.randomness import RoundRandom
 from specviz.maths import rules
 from specviz.trace.jsonl import dump, load_line
 from tests.decoder.models import Shelf, everywhere
@@ -31,7 +31,7 @@ def test_decide_equality_equals_the_reference_in_thousands_of_cases() -> None:
         assert (n, int(ours.last_id)) == (theirs.n_accepted, theirs.last_id)
         assert (ours.target_samples.tolist() if ours.target_samples is not None else []) == [*theirs.target_samples]
         assert (ours.accept_probs, ours.residual, ours.fell_back) == (None, None, None)
-        assert ours.chances.min() > 0
+        assert ours.drawn_weights.min() > 0
         assert ours.slots[n] == (2 * (n + 1) if n < len(drafted) else 0)
         origins.add(theirs.last_origin)
     assert origins == {"resampled", "bonus", "plain"}
@@ -66,10 +66,11 @@ def test_a_run_says_what_was_compared(shelf: Shelf) -> None:
     target, draft = shelf.scripted(everywhere(P, 260)), shelf.scripted(everywhere(Q, 260))
     run = play(opened(target, draft, max_new_tokens=240), "w0", setting(3, rule="equality"))
     for round_ in run.rounds:
-        uniforms = Uniforms(0, round_.index, round_.k)
+        uniforms = RoundRandom(0, round_.index, round_.k)
         for i, token in enumerate(round_.drafted, 1):
-            assert token.u == uniforms.test(i)
-            assert token.target_sample == rules.inverse_cdf(np.array(P, np.float32), token.u)
+            u = float(uniforms.values[2 * i])
+            assert token.u == u
+            assert token.target_sample == rules.inverse_cdf(np.array(P, np.float32), u)
             assert (token.accept_prob, token.residual_top) == (None, ())
             assert (token.match, token.overlap) == pytest.approx((0.2, 0.6), abs=1e-6)
         last = round_.emitted[-1]
@@ -77,7 +78,7 @@ def test_a_run_says_what_was_compared(shelf: Shelf) -> None:
             rejected = round_.drafted[round_.n_accepted]
             assert (last.id, round_.last_u, last.residual) == (rejected.target_sample, rejected.u, None)
         else:
-            assert round_.last_u == uniforms.last
+            assert round_.last_u == uniforms.values[0]
         assert load_line(str(dump(round_)).encode()).settings.rule == "equality"  # type: ignore[union-attr]
     rates = run.stats.whole()
     assert rates.alpha_overlap == pytest.approx(0.2, abs=1e-6)

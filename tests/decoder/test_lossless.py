@@ -69,7 +69,7 @@ def test_the_test_sees_a_residual_that_is_p(shelf: Shelf, monkeypatch: pytest.Mo
 
 
 def test_the_test_sees_a_uniform_used_twice(shelf: Shelf) -> None:
-    def decide(p: Any, q: Any, drafted: Any, slots: torch.Tensor) -> accept.Decision:
+    def decide(p: Any, q: Any, drafted: Any, slots: torch.Tensor) -> accept.Outcome:
         kept = int(accept.decide_exact(p, q, drafted, slots).n_accepted)
         again = slots.clone()
         again[0] = slots[2 * (kept + 1)] if kept < len(drafted) else slots[0]

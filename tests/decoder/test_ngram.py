@@ -13,7 +13,7 @@ from specviz.core.drafters import drafter_options
 from specviz.core.events import Round
 from specviz.decoder.drafters.ngram import NgramDrafter, TextSoFar
 from specviz.decoder.tensors.accept import decide_equality, decide_exact
-from specviz.decoder.tensors.randomness import Uniforms
+from specviz.decoder.tensors.randomness import RoundRandom
 from tests.builders import known
 from tests.decoder.models import Shelf, everywhere, one_hot, text_of
 from tests.decoder.one_round_sampler import Known, first_p_value, repeated
@@ -25,7 +25,7 @@ NGRAM = {"drafter": "ngram"}
 def proposed(ids: list[int], k: int = 4, *, longest: int = 4, shortest: int = 1, vocab: int = 32) -> list[int]:
     drafter = NgramDrafter(vocab, torch.device("cpu"), longest=longest, shortest=shortest)
     drafter.prefill(ids)
-    proposal = drafter.propose(ids, k, setting(k), Uniforms(0, 1, k), lambda: False)
+    proposal = drafter.propose(ids, k, setting(k), RoundRandom(0, 1, k), lambda: False)
     assert proposal is not None
     assert (proposal.plain_reason == "no_match") == (not len(proposal.ids))
     return proposal.ids.tolist()
@@ -82,7 +82,7 @@ def test_a_lookup_touches_one_entry_for_each_length_whatever_the_text() -> None:
         drafter.prefill(range(size))
         drafter.text._after = Counted(drafter.text._after)
         Counted.asked = 0
-        drafter.propose(range(size), 4, setting(4), Uniforms(0, 1, 4), lambda: False)
+        drafter.propose(range(size), 4, setting(4), RoundRandom(0, 1, 4), lambda: False)
         assert Counted.asked == 4
 
 

@@ -18,11 +18,11 @@ from specviz.decoder.loading import pair as pair_loading
 from specviz.decoder.loading import weights as loading
 from specviz.decoder.loading.background import BackgroundTask, Cancelled
 from specviz.decoder.loading.weights import load_weights
-from specviz.decoder.measuring.peak_memory import peak
 from specviz.decoder.pairing.compatibility import read_pair, with_tokenizers
 from specviz.decoder.pairing.model_info import ModelFiles, read_files
 from specviz.decoder.pairing.placement import Placement
 from specviz.decoder.source import LiveSource
+from specviz.decoder.tensors.device import peak_memory
 from tests.decoder.models import Shelf, random, save_model, save_tokenizer, words
 from tests.decoder.run_helpers import opened, play, setting
 
@@ -178,7 +178,7 @@ def test_a_cast_takes_no_memory_beside_its_weights(shelf: Shelf) -> None:
         "wide", lambda path: save_model(path, random(1, family="llama", width=512, layers=8).bfloat16())
     )
     load_weights(files_of(folder), Placement(CPU, torch.float32))
-    with peak(CPU) as most:
+    with peak_memory(CPU) as most:
         before = most()
         model = load_weights(files_of(folder), Placement(CPU, torch.float32))
         after = most()

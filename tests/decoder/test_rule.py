@@ -13,9 +13,9 @@ from specviz.core.events import Settings
 from specviz.core.rule import RULES
 from specviz.decoder.drafters import model
 from specviz.decoder.tensors import accept
-from specviz.decoder.tensors.accept import Decide, Decision, decide_exact, residual
-from specviz.decoder.tensors.randomness import Uniforms
-from specviz.decoder.tensors.sampling import HEAD, inverse_cdf, process, shifted
+from specviz.decoder.tensors.accept import Decide, Outcome, decide_exact, residual
+from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import HEAD, inverse_cdf, max_shifted, to_probs
 from specviz.maths import rules
 from specviz.maths.formulas import expected_tokens
 from tests.builders import known
@@ -27,7 +27,7 @@ P, Q = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
 
 
 def test_every_rule_of_the_registry_has_a_torch_form() -> None:
-    assert list(accept.RULES) == list(RULES)
+    assert list(accept.DECIDE) == list(RULES)
 
 
 def scripted_run(
@@ -65,7 +65,7 @@ def slots(tests: Sequence[float], last_u: float) -> torch.Tensor:
     return us
 
 
-def decided(decide: Decide, case: dict[str, Any]) -> Decision:
+def decided(decide: Decide, case: dict[str, Any]) -> Outcome:
     drafted = torch.tensor(case["drafted"], dtype=torch.long)
     return decide(case["p"], case["q"] if len(drafted) else None, drafted, slots(case["u"], case["last_u"]))
 
@@ -82,7 +82,7 @@ def test_decide_equals_the_reference_in_thousands_of_cases() -> None:
         assert (n, int(ours.last_id)) == (theirs.n_accepted, theirs.last_id)
         assert ([] if ours.accept_probs is None else ours.accept_probs.tolist()) == [*theirs.accept_probs]
         assert (set(ours.slots), len(ours.slots)) == ({0}, len(case["drafted"]) + 1)
-        assert ours.chances.min() > 0
+        assert ours.drawn_weights.min() > 0
         if theirs.residual is not None:
             weights, mass, empty = residual(case["p"][n], case["q"][n])
             of_one = weights if empty else weights / mass
@@ -274,15 +274,15 @@ def test_c22_an_impossible_token_is_drawn_again_and_counted(
     pair = opened(folder, max_new_tokens=9)
     settings = setting(2, top_k=3, rule=rule)
     usual = play(pair, "w1", settings)
-    uniforms = Uniforms(0, 1, 2)
-    draw_wrongly(monkeypatch, uniforms.slots[slot], wrong=0)
+    uniforms = RoundRandom(0, 1, 2)
+    draw_wrongly(monkeypatch, uniforms.values[slot], wrong=0)
     run = play(pair, "w1", settings)
     assert 0 not in run.ids
     assert run.rounds[0].redraws == 1
     assert {round_.redraws for round_ in [*run.rounds[1:], *usual.rounds]} == {0}
-    first, spare = run.rounds[0], next(uniforms.spare())
+    first, spare = run.rounds[0], next(uniforms.extra())
     recorded = {1: first.drafted[0].draft_u, 3: first.drafted[1].draft_u, 4: first.drafted[1].u, 0: first.last_u}
-    others = {0: uniforms.last, 1: uniforms.draft(1), 3: uniforms.draft(2), 4: uniforms.test(2)}
+    others = {0: uniforms.values[0], 1: uniforms.values[1], 3: uniforms.values[3], 4: uniforms.values[4]}
     if rule == "equality" and first.n_accepted < 2:
         del recorded[0]
     assert recorded == {at: spare if at == slot else others[at] for at in recorded}
@@ -291,12 +291,12 @@ def test_c22_an_impossible_token_is_drawn_again_and_counted(
 
 
 def test_c22_a_slot_has_its_own_spare_uniforms_and_not_for_ever() -> None:
-    uniforms, spare = Uniforms(0, 1, 2), Uniforms(0, 1, 2).spare()
+    uniforms, spare = RoundRandom(0, 1, 2), RoundRandom(0, 1, 2).extra()
     uniforms.redraw(1)
     uniforms.redraw(0)
     uniforms.redraw(1)
     first, second = next(spare), next(spare)
-    assert (uniforms.draft(1), uniforms.last, uniforms.redraws) == (second, first, 3)
+    assert (uniforms.values[1], uniforms.values[0], uniforms.redraws) == (second, first, 3)
     with pytest.raises(RuntimeError, match="100 times"):
         for _ in range(100):
             uniforms.redraw(1)
@@ -321,29 +321,29 @@ def test_inverse_cdf_is_exact_in_the_tail() -> None:
 
 
 def test_process_cuts_in_the_written_order() -> None:
-    logits = shifted(torch.tensor([0.5, 0.25, 0.15, 0.1]).log())[0]
-    assert process(logits, 1.0, None, None).tolist() == pytest.approx([0.5, 0.25, 0.15, 0.1])
-    assert process(logits, 0.5, None, None).tolist() == pytest.approx(
+    logits = max_shifted(torch.tensor([0.5, 0.25, 0.15, 0.1]).log())[0]
+    assert to_probs(logits, 1.0, None, None).tolist() == pytest.approx([0.5, 0.25, 0.15, 0.1])
+    assert to_probs(logits, 0.5, None, None).tolist() == pytest.approx(
         [0.25 / 0.345, 0.0625 / 0.345, 0.0225 / 0.345, 0.01 / 0.345]
     )
-    assert process(logits, 1.0, 2, None).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
-    assert process(logits, 1.0, None, 0.5).tolist() == pytest.approx([1, 0, 0, 0])
-    assert process(logits, 1.0, None, 0.51).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
-    assert process(logits, 1.0, 2, 0.6).tolist() == pytest.approx([1, 0, 0, 0]), "top-p counts what top-k left"
-    assert process(logits, 0.5, None, 0.7).tolist() == pytest.approx([1, 0, 0, 0]), "top-p counts after temperature"
-    assert process(logits, 1.0, 9, 1.0).tolist() == pytest.approx([0.5, 0.25, 0.15, 0.1])
+    assert to_probs(logits, 1.0, 2, None).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
+    assert to_probs(logits, 1.0, None, 0.5).tolist() == pytest.approx([1, 0, 0, 0])
+    assert to_probs(logits, 1.0, None, 0.51).tolist() == pytest.approx([2 / 3, 1 / 3, 0, 0])
+    assert to_probs(logits, 1.0, 2, 0.6).tolist() == pytest.approx([1, 0, 0, 0]), "top-p counts what top-k left"
+    assert to_probs(logits, 0.5, None, 0.7).tolist() == pytest.approx([1, 0, 0, 0]), "top-p counts after temperature"
+    assert to_probs(logits, 1.0, 9, 1.0).tolist() == pytest.approx([0.5, 0.25, 0.15, 0.1])
 
 
 def test_process_keeps_ties_at_a_cut_and_takes_the_lowest_id_when_greedy() -> None:
-    logits = shifted(torch.tensor([0.2, 0.3, 0.3, 0.2]).log())[0]
-    assert process(logits, 1.0, 1, None).tolist() == pytest.approx([0, 0.5, 0.5, 0])
-    assert process(logits, 1.0, 3, None).tolist() == pytest.approx([0.2, 0.3, 0.3, 0.2])
-    assert process(logits, 1.0, None, 0.1).tolist() == pytest.approx([0, 0.5, 0.5, 0])
-    assert process(logits, 0.0, None, None).tolist() == [0, 1, 0, 0]
+    logits = max_shifted(torch.tensor([0.2, 0.3, 0.3, 0.2]).log())[0]
+    assert to_probs(logits, 1.0, 1, None).tolist() == pytest.approx([0, 0.5, 0.5, 0])
+    assert to_probs(logits, 1.0, 3, None).tolist() == pytest.approx([0.2, 0.3, 0.3, 0.2])
+    assert to_probs(logits, 1.0, None, 0.1).tolist() == pytest.approx([0, 0.5, 0.5, 0])
+    assert to_probs(logits, 0.0, None, None).tolist() == [0, 1, 0, 0]
 
 
 def test_process_takes_half_precision_logits_to_float32() -> None:
-    probs = process(shifted(torch.randn(3, 50_000).bfloat16())[0], 0.7, None, 0.9)
+    probs = to_probs(max_shifted(torch.randn(3, 50_000).bfloat16())[0], 0.7, None, 0.9)
     assert probs.dtype == torch.float32
     assert probs.sum(-1).tolist() == pytest.approx([1, 1, 1], abs=1e-5)
 
@@ -358,9 +358,9 @@ def test_top_p_of_the_largest_is_top_p_of_all(monkeypatch: pytest.MonkeyPatch, s
         return real(self, *args, **kwargs)
 
     monkeypatch.setattr(torch.Tensor, "sort", sort)
-    logits, _ = shifted(torch.randn(3, 4 * HEAD, generator=torch.Generator().manual_seed(1)) * spread)
-    probs = process(logits, 1.0, None, None)
-    cut = process(logits, 1.0, None, 0.8)
+    logits, _ = max_shifted(torch.randn(3, 4 * HEAD, generator=torch.Generator().manual_seed(1)) * spread)
+    probs = to_probs(logits, 1.0, None, None)
+    cut = to_probs(logits, 1.0, None, 0.8)
     assert {"head": 0, "part": HEAD, "all": 4 * HEAD - 1}[parts] <= max(sizes) <= 4 * HEAD * (parts != "head")
     assert parts != "part" or max(sizes) < 4 * HEAD
     for row, left in zip(probs.double(), cut, strict=True):

@@ -12,9 +12,9 @@ from scipy.stats import kstest
 from specviz.core.events import Calibration, End, Event, Round, Settings, Timing
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.decoder.rounds import warm_up
-from specviz.decoder.rounds.loop import Speculation
+from specviz.decoder.rounds.speculative import SpeculativeDecoder
 from specviz.decoder.source import LiveSource
-from specviz.decoder.tensors.randomness import Uniforms
+from specviz.decoder.tensors.randomness import RoundRandom
 from specviz.session.worker import Session
 from tests.builders import known
 from tests.decoder.models import Shelf
@@ -35,25 +35,25 @@ def test_uniforms_are_the_written_ones(seed: int, index: int) -> None:
     raw = np.random.Philox(key=np.array([seed, index], dtype=np.uint64)).random_raw(65)
     expected = [(int(word) >> 11) / 2**53 for word in raw]
     for k in (0, 1, 32):
-        uniforms = Uniforms(seed, index, k)
-        assert uniforms.last == expected[0]
-        assert [uniforms.draft(i) for i in range(1, k + 1)] == expected[1 : 2 * k + 1 : 2]
-        assert [uniforms.test(i) for i in range(1, k + 1)] == expected[2 : 2 * k + 1 : 2]
+        uniforms = RoundRandom(seed, index, k)
+        assert uniforms.values[0] == expected[0]
+        assert [uniforms.values[2 * i - 1] for i in range(1, k + 1)] == expected[1 : 2 * k + 1 : 2]
+        assert [uniforms.values[2 * i] for i in range(1, k + 1)] == expected[2 : 2 * k + 1 : 2]
 
 
 def test_a_round_records_the_uniforms_of_its_slots(shelf: Shelf) -> None:
     run = play(opened(*folders(shelf)), PROMPT, SETTINGS, seed=7)
     for round_ in run.rounds:
-        uniforms = Uniforms(7, round_.index, 32)
-        assert round_.last_u == uniforms.last
+        uniforms = RoundRandom(7, round_.index, 32)
+        assert round_.last_u == uniforms.values[0]
         for i, token in enumerate(round_.drafted, 1):
-            assert (token.draft_u, token.u) == (uniforms.draft(i), uniforms.test(i))
+            assert (token.draft_u, token.u) == (uniforms.values[2 * i - 1], uniforms.values[2 * i])
 
 
 def test_spare_uniforms_are_none_of_the_slots() -> None:
-    uniforms = Uniforms(7, 1, 32)
-    spare = uniforms.spare()
-    taken = {uniforms.last, *map(uniforms.draft, range(1, 33)), *map(uniforms.test, range(1, 33))}
+    uniforms = RoundRandom(7, 1, 32)
+    spare = uniforms.extra()
+    taken = {uniforms.values[0], *uniforms.drafts(32), *uniforms.tests(32)}
     some = [next(spare) for _ in range(10)]
     assert len({*some, *taken}) == 75
     assert all(0 <= u < 1 for u in some)
@@ -81,16 +81,16 @@ def test_a_rehearsal_leaves_no_trace(shelf: Shelf) -> None:
     target, draft = folders(shelf)
     pair = opened(target, draft, max_new_tokens=40)
     run = play(pair, PROMPT, SETTINGS, seed=7)
-    rehearse, rehearsed = Speculation.rehearse, []
+    dry_run, rehearsed = SpeculativeDecoder.dry_run, []
 
-    def counted(self: Speculation, settings: Settings) -> None:
+    def counted(self: SpeculativeDecoder, settings: Settings) -> None:
         rehearsed.append(settings)
-        rehearse(self, settings)
+        dry_run(self, settings)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Speculation, "rehearse", counted)
-        patch.setattr(warm_up, "RESTED", -1.0)
-        patch.setattr(warm_up, "WAKING", 0.03)
+        patch.setattr(SpeculativeDecoder, "dry_run", counted)
+        patch.setattr(warm_up, "IDLE_S", -1.0)
+        patch.setattr(warm_up, "REWARM_S", 0.03)
         again = play(pair, PROMPT, SETTINGS, seed=7)
     assert rehearsed
     assert [replace(r, timing=NO_TIMES) for r in again.rounds] == [replace(r, timing=NO_TIMES) for r in run.rounds]

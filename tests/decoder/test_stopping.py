@@ -249,7 +249,10 @@ def test_c15_a_prompt_up_to_the_context_runs(shelf: Shelf, context: int, length:
 @pytest.mark.parametrize(("context", "length"), [(32, 33), (32, 40), (1024, 1025)])
 def test_c15_a_longer_prompt_is_refused_before_any_forward(shelf: Shelf, context: int, length: int) -> None:
     pair = opened(shelf.random(1, context=context))
-    with Feeds(pair.pair.target) as feeds, pytest.raises(SpecvizError, match=f"{length} tokens, limit {context}"):
+    with (
+        Feeds(pair.pair.target) as feeds,
+        pytest.raises(SpecvizError, match=f"{length} tokens, more than the target's context of {context}"),
+    ):
         play(pair, text_of([i % 60 for i in range(length)]))
     assert not feeds.feeds
 

@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerFast
 from specviz import bundled
 from specviz.core.safe_text import emitted_text
 from specviz.decoder.pairing.vocabulary import Vocabulary, compare, token_bytes
-from specviz.decoder.rounds.inspect import TIES, TOP, top_list
+from specviz.decoder.rounds.measure import TIES, TOP, top_list
 
 TEXT = (
     "Hello world again, hello old world. The  quick brown fox über 12 naïve cafés; 你好世界 and 🦊🦊 again and again.\n"

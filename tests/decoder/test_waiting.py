@@ -14,8 +14,8 @@ from specviz.core.drafters import DRAFTERS
 from specviz.core.events import Drafted, Emitted, Round, Settings
 from specviz.core.options import RunRequest
 from specviz.core.rule import RULES
-from specviz.decoder.tensors.accept import RULES as DECIDE
-from specviz.decoder.tensors.to_host import fetch
+from specviz.decoder.tensors.accept import DECIDE
+from specviz.decoder.tensors.device import to_host
 from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import dump, load_line
 from tests.decoder.models import Shelf, everywhere, text_of
@@ -115,7 +115,7 @@ def test_numbers_come_as_they_were() -> None:
         "large": torch.tensor(0.1, dtype=torch.float64),
         "none": torch.empty(0, dtype=torch.long),
     }
-    assert fetch(parts) == {
+    assert to_host(parts) == {
         "ids": [[1, 2], [3, 2**40]],
         "flags": [True, False],
         "small": [float(torch.tensor(0.1))],

@@ -18,7 +18,7 @@ PROMPT = text_of([3, 5, 7])
 @pytest.fixture
 def long_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every model counts as one with long steps."""
-    monkeypatch.setattr(warm_up, "LONG_STEPS", 0)
+    monkeypatch.setattr(warm_up, "SLOW_STEP_BYTES", 0)
 
 
 def pair(shelf: Shelf, **options: Any) -> Opened:
@@ -53,7 +53,7 @@ def test_timing_behind_the_first_round_changes_nothing(
     source, settings = pair(shelf), setting(drafter=drafter)
     late = play(source, PROMPT, settings, seed=3)
     assert (late.only(Calibration).draft_step_ms is None) == (drafter == "ngram")
-    monkeypatch.setattr(warm_up, "LONG_STEPS", 2**30)
+    monkeypatch.setattr(warm_up, "SLOW_STEP_BYTES", 2**30)
     assert late.decisions() == play(source, PROMPT, settings, seed=3).decisions()
 
 

@@ -8,9 +8,9 @@ from torch import Tensor
 from specviz.core.events import Settings
 from specviz.decoder.drafters.protocol import DraftContext, Drafter, DrafterFactory, Proposal
 from specviz.decoder.models.causal_model import CausalModel
-from specviz.decoder.tensors.randomness import Uniforms
-from specviz.decoder.tensors.sampling import home, inverse_cdf, process, processed, upload
-from specviz.decoder.tensors.timing import median_ms
+from specviz.decoder.tensors.device import decision_device, median_ms, to_device
+from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import changes_probs, inverse_cdf, to_probs
 
 
 class ModelDrafter:
@@ -34,7 +34,7 @@ class ModelDrafter:
         return max(0, self.model.context - length + 1)
 
     def propose(
-        self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
+        self, ids: Sequence[int], k: int, settings: Settings, uniforms: RoundRandom, stopped: Callable[[], bool]
     ) -> Proposal | None:
         return sampled(self.model, ids, k, settings, uniforms, stopped, keep_logits=self._keep_logits)
 
@@ -64,7 +64,7 @@ def sampled(
     ids: Sequence[int],
     k: int,
     settings: Settings,
-    uniforms: Uniforms,
+    uniforms: RoundRandom,
     stopped: Callable[[], bool],
     *,
     keep_logits: bool,
@@ -75,16 +75,16 @@ def sampled(
     once stopped.
     """
     us = uniforms.drafts(k)
-    at = home(model.device)
-    there = torch.split(upload(us, at), 1)
-    keep_logits = keep_logits and processed(settings)
+    at = decision_device(model.device)
+    there = torch.split(to_device(us, at), 1)
+    keep_logits = keep_logits and changes_probs(settings)
     feed: Sequence[int] | Tensor = ids[model.length :]
     drafted, logits, probs = [], [], []
     for u in there:
         if stopped():
             return None
         row = model.feed(feed, keep=1)
-        q = process(row, settings.draft_temperature, settings.top_k, settings.top_p).to(at)
+        q = to_probs(row, settings.draft_temperature, settings.top_k, settings.top_p).to(at)
         feed = inverse_cdf(q[0], u)
         drafted.append(feed)
         probs.append(q)

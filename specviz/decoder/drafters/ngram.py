@@ -11,8 +11,8 @@ from specviz.decoder.drafters.ngram_corpus import Corpus, open_corpus
 from specviz.decoder.drafters.protocol import DraftContext, Drafter, DrafterFactory, Proposal
 from specviz.decoder.models.causal_model import UNLIMITED
 from specviz.decoder.pairing.model_info import ModelFacts
-from specviz.decoder.tensors.randomness import Uniforms
-from specviz.decoder.tensors.sampling import home, upload
+from specviz.decoder.tensors.device import decision_device, to_device
+from specviz.decoder.tensors.randomness import RoundRandom
 
 
 class Book(Protocol):
@@ -78,7 +78,7 @@ class NgramDrafter:
         suppressed_until: int = 0,
     ) -> None:
         self._vocab_size = vocab_size
-        self._device = home(device)
+        self._device = decision_device(device)
         self._longest, self._shortest = longest, shortest
         self._corpus = corpus
         self._end_ids = frozenset(end_ids)
@@ -93,11 +93,11 @@ class NgramDrafter:
         return UNLIMITED
 
     def propose(
-        self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
+        self, ids: Sequence[int], k: int, settings: Settings, uniforms: RoundRandom, stopped: Callable[[], bool]
     ) -> Proposal | None:
         for n, book, place in self._matches():
             if drafted := self._cut(book.read(place, k), len(ids)):
-                there = upload(torch.tensor(drafted), self._device)
+                there = to_device(torch.tensor(drafted), self._device)
                 q = torch.zeros(len(drafted), self._vocab_size, device=self._device)
                 q.scatter_(-1, there.unsqueeze(-1), 1.0)
                 detail = [{"ngram": n, "source": book.name, "at": place + i} for i in range(len(drafted))]

@@ -22,8 +22,8 @@ from specviz.decoder.pairing.compatibility import PairFacts, pair_files, raise_r
 from specviz.decoder.pairing.model_info import ModelFacts, ModelFiles
 from specviz.decoder.pairing.prompt import EncodedPrompt, read_prompt
 from specviz.decoder.pairing.vocabulary import Vocabulary
-from specviz.decoder.rounds.loop import Speculation
-from specviz.decoder.rounds.stopping import Ending
+from specviz.decoder.rounds.speculative import SpeculativeDecoder
+from specviz.decoder.rounds.stopping import StoppingCriteria
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +69,18 @@ class LoadedPair:
         *,
         model: CausalModel | None = None,
         max_new_tokens: int | None = None,
-    ) -> Speculation:
+    ) -> SpeculativeDecoder:
         """A decoder at the end of ``prompt``, not yet prefilled. ``model``: what verifies, by default the target."""
         verifier = model or self.target
         for each in self.models:
             each.suppress(self.facts.end_ids, len(prompt) + options.min_new_tokens)
-        ending = Ending(
+        ending = StoppingCriteria(
             self.facts.end_ids,
             tuple(text.encode() for text in options.stop),
             max_new_tokens or options.max_new_tokens,
             verifier.context_of(len(prompt)),
         )
-        return Speculation(verifier, drafters, self.vocabulary, prompt, seed, ending, inspect=options.inspect)
+        return SpeculativeDecoder(verifier, drafters, self.vocabulary, prompt, seed, ending, inspect=options.inspect)
 
 
 def load_pair(

@@ -15,15 +15,15 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import Header, Round, Settings, token_ids
 from specviz.core.options import RunRequest
 from specviz.decoder.loading.pair import LoadedPair
-from specviz.decoder.measuring.peak_memory import peak
 from specviz.decoder.models.cache_support import CROP
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.models.compiled_forward import CompiledForward
 from specviz.decoder.source import LiveSource
+from specviz.decoder.tensors.device import peak_memory
 from specviz.decoder.tensors.sampling import is_greedy
 
 Clock = Callable[[], float]
-Played = tuple[tuple[int, ...], tuple[Round, ...], "Text"]
+OursRun = tuple[tuple[int, ...], tuple[Round, ...], "Text"]
 """The ids of a prompt, the rounds behind it, and their text."""
 
 
@@ -40,16 +40,18 @@ class Text:
         return Throughput(sum(n for _, n in self.seen[1:]), (last - first) * 1e3, peak)
 
 
-def fight(source: LiveSource, comparison: Comparison, prompt: str, seed: int, settings: Settings) -> ComparisonResult:
+def compare_once(
+    source: LiveSource, comparison: Comparison, prompt: str, seed: int, settings: Settings
+) -> ComparisonResult:
     """The same ``prompt``, K and temperature by specviz, as ``specviz run`` does it, and by transformers."""
     pair = source.pair
 
-    def by_us() -> tuple[Played, int | None]:
-        with peak(pair.target.device) as most:
-            return played(source, prompt, seed, replace(settings, k=comparison.k)), most()
+    def by_us() -> tuple[OursRun, int | None]:
+        with peak_memory(pair.target.device) as most:
+            return run_ours(source, prompt, seed, replace(settings, k=comparison.k)), most()
 
     def by_them() -> tuple[Text, int | None]:
-        with peak(pair.target.device) as most:
+        with peak_memory(pair.target.device) as most:
             return assisted(source, prompt, comparison.k, temperature=settings.temperature, seed=seed), most()
 
     if comparison.ours_first:
@@ -59,7 +61,7 @@ def fight(source: LiveSource, comparison: Comparison, prompt: str, seed: int, se
         theirs, their_peak = by_them()
         (ids, rounds, ours), our_peak = by_us()
     whole = [n for n, round_ in enumerate(rounds) if n and round_.stop is None]
-    bare = bare_ms(pair, ids, rounds) if has_bare(pair) else []
+    bare = forward_only_ms(pair, ids, rounds) if can_time_forwards(pair) else []
     of = min(len(ours.ids), len(theirs.ids))
     return ComparisonResult(
         comparison,
@@ -72,9 +74,9 @@ def fight(source: LiveSource, comparison: Comparison, prompt: str, seed: int, se
     )
 
 
-def played(
+def run_ours(
     source: LiveSource, prompt: str, seed: int, settings: Settings, *, clock: Clock = time.perf_counter
-) -> Played:
+) -> OursRun:
     """A run of ``source``, timed from outside it."""
     prompt_ids: tuple[int, ...] = ()
     rounds, seen = [], []
@@ -166,8 +168,8 @@ def _set(config: Any, values: dict[str, Any]) -> Iterator[None]:
         vars(config).update(before)
 
 
-def has_bare(pair: LoadedPair) -> bool:
-    """Whether ``bare_ms`` can be had: both models have keys and values alone."""
+def can_time_forwards(pair: LoadedPair) -> bool:
+    """Whether ``forward_only_ms`` can be had: both models have keys and values alone."""
     return all(model.rollback is CROP for model in pair.models) and pair.draft_model is not None
 
 
@@ -229,7 +231,7 @@ def _bare(model: CausalModel, ids: Sequence[int]) -> _Bare | _BareCompiled:
 
 
 @torch.inference_mode()
-def bare_ms(
+def forward_only_ms(
     pair: LoadedPair, prompt: Sequence[int], rounds: Sequence[Round], *, clock: Clock = time.perf_counter
 ) -> list[float]:
     """The forwards of ``rounds`` once more, of the same ids at the same lengths and nothing else: milliseconds a round.

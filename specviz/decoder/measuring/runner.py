@@ -12,13 +12,13 @@ from specviz.core.source import Emit
 from specviz.decoder.checkpoints.hub import PairLocations
 from specviz.decoder.drafters.protocol import Drafter, DrafterFactory, Proposal, drafter_factories, drafter_factory
 from specviz.decoder.loading.pair import LoadedPair, load_pair
-from specviz.decoder.measuring.assisted import bare_ms, has_bare
-from specviz.decoder.measuring.peak_memory import peak
+from specviz.decoder.measuring.assisted import can_time_forwards, forward_only_ms
 from specviz.decoder.models.causal_model import UNLIMITED, CausalModel
-from specviz.decoder.rounds.loop import Speculation, placed
+from specviz.decoder.rounds.speculative import SpeculativeDecoder, naming_the_round
 from specviz.decoder.rounds.warm_up import calibrate
 from specviz.decoder.source import LiveSource, run_config
-from specviz.decoder.tensors.randomness import Uniforms
+from specviz.decoder.tensors.device import peak_memory
+from specviz.decoder.tensors.randomness import RoundRandom
 
 WARM_UP_TOKENS = 16
 
@@ -35,7 +35,7 @@ class Measured:
     peak: int | None = None
 
 
-class Nobody:
+class NoDrafter:
     """A drafter that never drafts and costs nothing: plain decoding is rounds of the target alone."""
 
     def prefill(self, ids: Sequence[int]) -> None:
@@ -45,7 +45,7 @@ class Nobody:
         return UNLIMITED
 
     def propose(
-        self, ids: Sequence[int], k: int, settings: Settings, uniforms: Uniforms, stopped: Callable[[], bool]
+        self, ids: Sequence[int], k: int, settings: Settings, uniforms: RoundRandom, stopped: Callable[[], bool]
     ) -> Proposal | None:
         raise AssertionError("plain decoding drafts nothing")
 
@@ -96,10 +96,10 @@ class Bench:
         prompts = [self._encode(n) for n in range(len(self._options.prompts))]
         for task in tasks:
             ids = prompts[task.prompt]
-            with peak(self.pair.target.device) as most:
+            with peak_memory(self.pair.target.device) as most:
                 measured = replace(self._run_task(task, ids, self._options.max_new_tokens), peak=most())
-            if task in forward_only_tasks and has_bare(self.pair):
-                measured = replace(measured, forwards_ms=tuple(bare_ms(self.pair, ids, measured.rounds)))
+            if task in forward_only_tasks and can_time_forwards(self.pair):
+                measured = replace(measured, forwards_ms=tuple(forward_only_ms(self.pair, ids, measured.rounds)))
             yield measured
 
     def _encode(self, n: int) -> list[int]:
@@ -114,11 +114,11 @@ class Bench:
                 timed = calibrate(pair.target, run.drafter, prompt, self._options.calibrate, lambda: False)
                 return Measured(task, (), timed)
             case "target":
-                run = self._prefilled(task, prompt, tokens, {settings.drafter: Nobody()})
+                run = self._prefilled(task, prompt, tokens, {settings.drafter: NoDrafter()})
             case "draft" if pair.draft_model is None or len(prompt) > pair.draft_model.context:
                 return Measured(task, (), None)
             case "draft":
-                run = self._prefilled(task, prompt, tokens, {settings.drafter: Nobody()}, model=pair.draft)
+                run = self._prefilled(task, prompt, tokens, {settings.drafter: NoDrafter()}, model=pair.draft)
                 settings = replace(settings, temperature=settings.draft_temperature)
             case "speculative":
                 drafters = self._drafters(configuration.drafter, len(prompt))
@@ -137,10 +137,10 @@ class Bench:
         drafters: Mapping[str, Drafter],
         *,
         model: CausalModel | None = None,
-    ) -> Speculation:
+    ) -> SpeculativeDecoder:
         seed = (self._options.seed + task.repeat) % (MAX_SEED + 1)
         run = self.pair.decoder(prompt, seed, self._options, drafters, model=model, max_new_tokens=max_new_tokens)
-        with placed("Before round 1"):
+        with naming_the_round("Before round 1"):
             run.prefill(task.configuration.drafter.name)
         return run
 
@@ -176,7 +176,7 @@ def _resolved(variant: DrafterVariant, pair: LoadedPair) -> DrafterVariant:
     return variant if factory is None or option is None else replace(variant, variant=factory.options[option])
 
 
-def _rounds(run: Speculation, settings: Settings, tokens: int) -> Iterator[Round]:
+def _rounds(run: SpeculativeDecoder, settings: Settings, tokens: int) -> Iterator[Round]:
     """Rounds until there are at least ``tokens`` tokens. The run's budget leaves room for K more, so that no round near
     the end drafts fewer for want of it, which would count against large K alone."""
     emitted = 0

@@ -16,7 +16,8 @@ from specviz.decoder.models.layer_list import find_layers
 from specviz.decoder.models.rollback import KVState
 from specviz.decoder.models.static_cache import StaticState
 from specviz.decoder.models.token_tree import TokenTree
-from specviz.decoder.tensors.sampling import NonFiniteLogits, shifted, upload
+from specviz.decoder.tensors.device import to_device
+from specviz.decoder.tensors.sampling import NonFiniteLogits, max_shifted
 
 UNLIMITED = 2**31
 Hidden = tuple[Tensor, ...]
@@ -216,7 +217,7 @@ class CausalModel:
     def _to_device(self, ids: Sequence[int] | Tensor) -> Tensor:
         if isinstance(ids, Tensor):
             return ids.to(self.device)
-        return upload(torch.tensor(ids, dtype=torch.long), self.device)
+        return to_device(torch.tensor(ids, dtype=torch.long), self.device)
 
     @contextmanager
     def _recording(self, layers: Sequence[int]) -> Iterator[None]:
@@ -239,14 +240,14 @@ class CausalModel:
         if compiled is not None and compiled.takes(ids, cache):
             logits, non_finite = compiled(ids, start, keep)
         else:
-            logits, non_finite = shifted(self._logits(ids, start, cache, keep, tree))
+            logits, non_finite = max_shifted(self._logits(ids, start, cache, keep, tree))
         first = start + len(ids) - keep + 1  # the position that row 0 of a chain predicts
         if self._suppressed_until > first:
             rows: slice | list[int] = slice(self._suppressed_until - first)
             if tree is not None:
                 rows = [i for i, depth in enumerate(tree.depths) if first + depth < self._suppressed_until]
             logits[rows] = logits[rows].index_fill(-1, self._suppressed, float("-inf"))
-            logits, non_finite = shifted(logits)
+            logits, non_finite = max_shifted(logits)
         self.non_finite = self.non_finite + non_finite
         return logits
 
@@ -263,7 +264,7 @@ class CausalModel:
         if self._takes_keep:
             kwargs["logits_to_keep"] = self._span(n - keep, n)[0] if self.gathers_rows and keep < n else keep
         if tree is not None:
-            kwargs["position_ids"] = start + upload(torch.tensor([tree.depths]), self.device)
+            kwargs["position_ids"] = start + to_device(torch.tensor([tree.depths]), self.device)
             kwargs["attention_mask"] = tree.mask(start, self.dtype, self.device)
         if self._hidden_layers:
             kwargs["output_hidden_states"] = list(self._hidden_layers)

@@ -18,7 +18,7 @@ from transformers import Cache, PreTrainedModel
 from transformers.cache_utils import CacheLayerMixin
 
 from specviz.decoder.models.static_cache import StaticKVCache
-from specviz.decoder.tensors.sampling import shifted
+from specviz.decoder.tensors.sampling import max_shifted
 
 LONGEST = 64
 """Longer blocks are fed without the graph."""
@@ -88,7 +88,7 @@ class CompiledForward:
         )
 
     def __call__(self, ids: Tensor, start: int, keep: int) -> tuple[Tensor, Tensor]:
-        """Feed ``ids`` at ``start``; ``shifted`` of the logits [keep, vocab_size] of the last ``keep``."""
+        """Feed ``ids`` at ``start``; ``max_shifted`` of the logits [keep, vocab_size] of the last ``keep``."""
         n = len(ids)
         if self.cache.capacity > len(self._positions):
             self._positions = self._all_positions()
@@ -131,7 +131,7 @@ class CompiledForward:
 
 
 def _compiled(model: PreTrainedModel, vocab_size: int) -> Any:
-    """(ids [n], positions [n], visible positions, keys and values of each layer) -> ``shifted`` logits of all ids."""
+    """(ids [n], positions [n], visible positions, keys and values of each layer) -> ``max_shifted`` logits."""
 
     def forward(ids: Tensor, positions: Tensor, visible: Tensor, buffers: list[Tensor]) -> tuple[Tensor, Tensor]:
         n_visible = visible.shape[0]
@@ -139,7 +139,7 @@ def _compiled(model: PreTrainedModel, vocab_size: int) -> Any:
         cache = Cache(layers=[_GraphLayer(keys, values, positions, n_visible) for keys, values in pairs])
         mask = (visible <= positions[:, None])[None, None]
         kwargs = {"attention_mask": mask, "position_ids": positions[None], "cache": cache, "use_cache": True}
-        return shifted(model(input_ids=ids[None], **kwargs).logits[0, :, :vocab_size])
+        return max_shifted(model(input_ids=ids[None], **kwargs).logits[0, :, :vocab_size])
 
     # Graphs are cached by code object, so each model gets its own.
     own = FunctionType(

@@ -1,4 +1,4 @@
-"""The randomness of a run: for each round one vector of uniforms from a counter-based generator."""
+"""The random numbers of a run, by a counter-based generator: a number depends on seed, round and slot alone."""
 
 from collections.abc import Iterator
 
@@ -9,50 +9,39 @@ SEED_LIMIT = 2**64
 MAX_REDRAWS = 100
 
 
-class Uniforms:
-    """Uniforms in [0, 1) of round ``index`` under ``seed``, by slot.
+class RoundRandom:
+    """Uniforms in [0, 1) of round ``index`` under ``seed``.
 
-    Philox keyed by (seed, index); raw 64-bit outputs >> 11 are 53-bit uniforms. Slot 0: the last token
-    (residual, bonus or plain); slot 2i-1: draft i; slot 2i: the accept test of draft i (i from 1).
-    A slot's value depends on nothing else, so neither K nor stepping nor inspecting moves any other.
-    ``redraws``: how many slots were given another value, since theirs drew an id of probability 0.
+    ``values`` float64 [2K + 1], by slot: 0 draws the last token (residual, bonus or plain), 2i - 1 draws draft i, 2i
+    tests it, i from 1. They are 53-bit numbers from Philox keyed by (seed, index), so a change of K, stepping or
+    inspecting changes no value. ``redraws``: how many values were replaced because they drew an id of probability 0.
     """
 
     def __init__(self, seed: int, index: int, k: int) -> None:
         self._key = np.array([seed, index], dtype=np.uint64)
-        self.slots = _unit(np.random.Philox(key=self._key).random_raw(2 * k + 1))
-        self._spares: dict[int, Iterator[float]] = {}
+        self.values = _unit(np.random.Philox(key=self._key).random_raw(2 * k + 1))
+        self._extra: dict[int, Iterator[float]] = {}
         self.redraws = 0
 
-    @property
-    def last(self) -> float:
-        return float(self.slots[0])
-
-    def draft(self, i: int) -> float:
-        return float(self.slots[2 * i - 1])
-
-    def test(self, i: int) -> float:
-        return float(self.slots[2 * i])
-
     def drafts(self, k: int) -> NDArray[np.float64]:
-        """Those of drafts 1 to ``k``."""
-        return self.slots[1 : 2 * k : 2]
+        """The values that draw drafts 1 to ``k``."""
+        return self.values[1 : 2 * k : 2]
 
     def tests(self, k: int) -> NDArray[np.float64]:
-        """Those of the accept tests 1 to ``k``."""
-        return self.slots[2 : 2 * k + 1 : 2]
+        """The values that test drafts 1 to ``k``."""
+        return self.values[2 : 2 * k + 1 : 2]
 
-    def spare(self) -> Iterator[float]:
+    def extra(self) -> Iterator[float]:
         """Uniforms beyond every slot, for redraws."""
-        far = np.random.Philox(key=self._key, counter=np.array([0, 0, 0, 1], dtype=np.uint64))
+        generator = np.random.Philox(key=self._key, counter=np.array([0, 0, 0, 1], dtype=np.uint64))
         while True:
-            yield float(_unit(far.random_raw(1))[0])
+            yield float(_unit(generator.random_raw(1))[0])
 
     def redraw(self, slot: int) -> None:
-        """Give ``slot`` the next of the spare uniforms. Raises RuntimeError once that has been done too often."""
+        """Replace the value of ``slot``. Raises RuntimeError after MAX_REDRAWS."""
         if self.redraws == MAX_REDRAWS:
             raise RuntimeError(f"an id of probability 0 was drawn {MAX_REDRAWS} times")
-        self.slots[slot] = next(self._spares.setdefault(slot, self.spare()))
+        self.values[slot] = next(self._extra.setdefault(slot, self.extra()))
         self.redraws += 1
 
 

@@ -46,13 +46,13 @@ def measure_baseline(
     step: Callable[[], None],
 ) -> None:
     """Run every comparison of the plan into ``results``; the first once before, as a warm-up."""
-    from specviz.decoder.measuring.assisted import fight
+    from specviz.decoder.measuring.assisted import compare_once
 
     runs = source.source
 
     def fought_out(comparison: Comparison) -> ComparisonResult:
         seed = (options.seed + comparison.repeat) % (MAX_SEED + 1)
-        return fight(runs, comparison, options.prompts[comparison.prompt][1], seed, options.settings)
+        return compare_once(runs, comparison, options.prompts[comparison.prompt][1], seed, options.settings)
 
     fought_out(plan[0])
     for comparison in plan:
