@@ -77,9 +77,8 @@ def test_bare_forwards_pick_rows_as_the_rounds_do() -> None:
 
 def test_a_duel_measures_both_in_either_order() -> None:
     source = opened(BUNDLED_TARGET, BUNDLED_DRAFT, max_new_tokens=24, inspect=False)
-    found = [
-        compare_once(source.source, Comparison(0, 0, 2, first), PROMPT, 0, setting(7, 0.0)) for first in (True, False)
-    ]
+    plan = [Comparison(0, 0, 2, first) for first in (True, False)]
+    found = [compare_once(source.source, each, PROMPT, 0, setting(7, 0.0)) for each in plan]
     for result in found:
         assert (result.same, result.of) == (24, 24)
         assert result.ours.tokens > 10 and result.ours.ms > 0 and result.theirs.ms > 0
