@@ -157,5 +157,5 @@ def test_the_draft_is_the_same_behind_a_switch_as_without_one(shelf: Shelf) -> N
 
 def test_a_drafter_that_is_not_there_is_named(shelf: Shelf) -> None:
     source = opened(shelf.random(1), alone=True)
-    with pytest.raises(SpecvizError, match=r"--drafter model cannot draft for these models\. There is: ngram\."):
+    with pytest.raises(SpecvizError, match=r"--drafter model cannot draft for these models\. Available: ngram\."):
         play(source, "w3 w5", setting())
