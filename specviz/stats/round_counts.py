@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.events import Drafted, Round
+from specviz.core.invariants import inconsistency
 from specviz.core.rule import Rule, rule_of
 
 
@@ -46,25 +47,6 @@ ROUND_COUNTS_DTYPE = np.dtype([(name, np.dtype(kind)) for name, kind in RoundCou
 TIMES = ("draft_ms", "verify_ms", "decide_ms", "inspect_ms", "total_ms")
 RoundCountsArray = NDArray[np.void]
 """A structured array of ``ROUND_COUNTS_DTYPE``, one entry per round."""
-
-
-def inconsistency(event: Round) -> str | None:
-    """A sentence about counts of a round that do not add up; None if they do.
-
-    drafted = accepted + rejected + untested + ignored = K_r, the accepted ones first; A of them entered the text,
-    with one more token unless the round was cut.
-    """
-    verdicts = [drafted.verdict for drafted in event.drafted]
-    accepted, rejected = verdicts.count("accepted"), verdicts.count("rejected")
-    if event.k != len(verdicts):
-        return f"round {event.index} says it drafted {event.k} tokens and lists {len(verdicts)}"
-    if event.n_accepted != accepted or verdicts[:accepted] != ["accepted"] * accepted:
-        return f"round {event.index} says its first {event.n_accepted} tokens were accepted, the verdicts say otherwise"
-    if event.tested != accepted + rejected:
-        return f"round {event.index} says {event.tested} tokens were tested, the verdicts say {accepted + rejected}"
-    if not event.n_accepted <= len(event.emitted) <= event.n_accepted + 1:
-        return f"round {event.index} accepted {event.n_accepted} tokens and emitted {len(event.emitted)}"
-    return None
 
 
 def count_round(event: Round) -> RoundCounts:

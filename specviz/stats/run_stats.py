@@ -13,12 +13,12 @@ from specviz.stats.cumulative import CumulativeCounts
 from specviz.stats.incremental import IncrementalMedians
 from specviz.stats.numbers_table import Segment, summarise
 from specviz.stats.rates import TIMES, LiveRates, PositionRate, Rates, compute_rates, with_medians
-from specviz.stats.round_counts import RoundCountsArray, count_round, inconsistency
+from specviz.stats.round_counts import RoundCountsArray, count_round
 from specviz.stats.series import Series, SeriesBuilder
 
 Column = NDArray[np.float64]
 
-__all__ = ["LiveRates", "PositionRate", "Rates", "RunStats", "Series", "inconsistency"]
+__all__ = ["LiveRates", "PositionRate", "Rates", "RunStats", "Series"]
 
 
 class RunStats:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from specviz.core.errors import SpecvizError
-from specviz.core.events import Calibration, End, Event, Header, Origin, Round
+from specviz.core.events import Calibration, End, Event, Header, Round
 from specviz.core.gc_paused import nothing_collected
+from specviz.core.invariants import contradiction, inconsistency
 from specviz.core.rule import RULES
 from specviz.core.safe_text import visible
-from specviz.stats.round_counts import inconsistency
 from specviz.trace.quick import quick_round
 from specviz.trace.schema import BadLine, check_entry, from_json, quote, to_json
 
@@ -286,17 +286,8 @@ def _sharing(event: Round) -> Round:
 
 def _check_round(event: Round) -> None:
     """Raise BadLine for what no round can be."""
-    if problem := inconsistency(event):
+    if problem := inconsistency(event) or contradiction(event):
         raise BadLine(problem)
-    if not re.fullmatch("a*(ru*|i*)", "".join(d.verdict[0] for d in event.drafted)):
-        raise BadLine(f"the verdicts of round {event.index} are in an order that no rule gives")
-    if not event.emitted:
-        raise BadLine(f"round {event.index} emitted nothing")
-    origins: list[Origin] = ["accepted"] * event.n_accepted
-    if not event.cut:
-        origins.append("plain" if not event.k else "resampled" if event.tested > event.n_accepted else "bonus")
-    if [token.origin for token in event.emitted] != origins:
-        raise BadLine(f"the origins of what round {event.index} emitted contradict its verdicts")
     rules = (*RULES, "typical")
     if event.settings.rule not in rules:
         raise BadLine(f"settings.rule must be one of {', '.join(rules)}, not {quote(event.settings.rule)}")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from specviz.core.events import Calibration, Notice, Settings, Timing
+from specviz.core.invariants import inconsistency
 from specviz.maths import formulas
-from specviz.stats.run_stats import Rates, RunStats, inconsistency
+from specviz.stats.run_stats import Rates, RunStats
 from tests.builders import make_emitted
 from tests.rounds import BASE, TIMING, accepting, fold, round_of, segmented
 
