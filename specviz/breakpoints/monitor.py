@@ -143,8 +143,8 @@ def condition(wanted: Breakpoint, end_ids: Collection[int] = ()) -> Condition:
 class BreakpointMonitor:
     """Knows which rounds of a run hit a breakpoint. Every method may be called from any thread.
 
-    Rounds are counted from 1 in the order they were taken, as their ``index`` is. ``store`` makes the place that those
-    of a run are kept in, at its first round: they are looked at again where the breakpoints change.
+    Rounds are counted from 1 in the order they were added, as their ``index`` is. ``store`` returns the store for the
+    rounds of a run, at its first round; they are read back when the breakpoints change.
     """
 
     def __init__(self, breakpoints: Iterable[Breakpoint] = (), store: Callable[[], Rounds] = Rounds) -> None:
@@ -152,6 +152,7 @@ class BreakpointMonitor:
         self._store = store
         self._end_ids: tuple[int, ...] = ()
         self._rounds: Rounds | None = None
+        self._count = 0
         self.change(breakpoints)
 
     @property
@@ -164,8 +165,7 @@ class BreakpointMonitor:
         wanted = tuple(dict.fromkeys(breakpoints))
         with self._lock:
             self._begin(wanted)
-            rounds = len(self._rounds or ())
-        if rounds <= AT_ONCE:
+        if self._count <= AT_ONCE:
             self._catch_up()
         elif wanted:
             threading.Thread(target=self._catch_up, name="specviz-breakpoints", daemon=True).start()
@@ -176,8 +176,8 @@ class BreakpointMonitor:
             with self._lock:
                 if self._rounds is None:
                     self._rounds = self._store()
-                self._rounds.append(event)
-                index = len(self._rounds)
+                self._count = index = self._count + 1
+                self._rounds.append(event, index - 1)
                 if self._checked == index - 1:
                     self._check(event)
             self._catch_up()
@@ -185,7 +185,7 @@ class BreakpointMonitor:
         if isinstance(event, Header):
             with self._lock:
                 self._end_ids = event.end_ids
-                self._rounds = None
+                self._rounds, self._count = None, 0
                 self._begin(self._breakpoints)
         return False
 
@@ -207,13 +207,13 @@ class BreakpointMonitor:
     def _begin(self, breakpoints: tuple[Breakpoint, ...]) -> None:
         self._conditions = [condition(wanted, self._end_ids) for wanted in breakpoints]
         self._breakpoints = breakpoints
-        self._checked = 0 if breakpoints else len(self._rounds or ())
+        self._checked = 0 if breakpoints else self._count
         self._hits: dict[int, tuple[str, ...]] = {}
         self._places: list[int] = []
 
     def _catch_up(self) -> None:
         """Look at the rounds that the conditions have not seen, a few at a time."""
-        while (rounds := self._rounds) is not None and self._checked < len(rounds):
+        while (rounds := self._rounds) is not None and self._checked < self._count:
             with self._lock:
                 if rounds is self._rounds:
                     self._check_each(islice(rounds.scan(self._checked), AT_A_TIME))

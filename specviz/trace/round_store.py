@@ -66,12 +66,13 @@ class Rounds(Sequence[Round]):
     """Rounds in the order they came. Whole ones are read back one at a time; ``scan`` is the way through many.
 
     Without ``lines`` all are kept. ``bare``: what is appended lacks its lists and stands in ``lines``, so that none of
-    it is kept. Appended to and indexed by one thread; ``scan`` may run on another.
+    it is kept. Every method may be called from any thread.
     """
 
     def __init__(self, lines: RoundLines | None = None, *, bare: bool = False) -> None:
         self._lines = lines
         self._bare = bare
+        self._lock = threading.Lock()
         self._count = 0
         self._recent: OrderedDict[int, Round] = OrderedDict()
         self._only_here: dict[int, Round] = {}
@@ -81,10 +82,14 @@ class Rounds(Sequence[Round]):
         """Why not all of them can be had any more; None as long as nothing says so."""
         return self._lines.trouble if self._lines else None
 
-    def append(self, round: Round) -> None:
-        if not self._bare:
-            self._keep(self._count, round)
-        self._count += 1
+    def append(self, round: Round, position: int | None = None) -> None:
+        """Add a round. Readers that share a store append each round they see, at its ``position`` (0-based): the first
+        one adds it, the others change nothing."""
+        with self._lock:
+            if position is None or position == self._count:
+                if not self._bare:
+                    self._keep(self._count, round)
+                self._count += 1
 
     def __len__(self) -> int:
         return self._count
@@ -102,8 +107,9 @@ class Rounds(Sequence[Round]):
         round = self._in_memory(place)
         if round is None:
             round = self._read(place)
-        if place not in self._only_here:
-            self._keep(place, round)
+        with self._lock:
+            if place not in self._only_here:
+                self._keep(place, round)
         return round
 
     def __iter__(self) -> Iterator[Round]:

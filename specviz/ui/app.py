@@ -25,7 +25,7 @@ from specviz.core.source import Source
 from specviz.render.screen_text import in_ascii, literal
 from specviz.session.worker import Session
 from specviz.stats.run_stats import RunStats
-from specviz.trace.round_store import Rounds
+from specviz.trace.round_store import RoundLines, Rounds
 from specviz.ui.dialogs.save import ScreenshotScreen
 from specviz.ui.main.keys import SCREEN_KEYS
 from specviz.ui.main.screen import MainScreen
@@ -140,8 +140,10 @@ class SpecvizApp(Themed):
     def __init__(self, source: Source, options: AppOptions) -> None:
         self.options = options
         self.capabilities = source.capabilities
-        self.timeline = Timeline(follow=self.capabilities.can_step, store=self._store, ascii=options.ascii)
-        self.queue = EventQueue(options.record, self._wake)
+        self.timeline = Timeline(
+            follow=self.capabilities.can_step, store=lambda: self.queue.rounds, ascii=options.ascii
+        )
+        self.queue = EventQueue(options.record, self._wake, self._store)
         self.session = Session(source, self.queue.deliver, self._hit_breakpoint)
         self.playback = Playback(
             self.session,
@@ -149,7 +151,7 @@ class SpecvizApp(Themed):
             options.request,
             capabilities=self.capabilities,
             pace=options.pace,
-            monitor=BreakpointMonitor(options.breakpoints, self._store),
+            monitor=BreakpointMonitor(options.breakpoints, lambda: self.queue.rounds),
             loop=options.loop,
         )
         self.presentation: PresentScreen | None = None
@@ -281,11 +283,11 @@ class SpecvizApp(Themed):
             else:
                 self._drain()
 
-    def _store(self) -> Rounds:
-        """A store for the rounds of the latest run."""
+    def _store(self, lines: RoundLines | None) -> Rounds:
+        """A store for the rounds of a run that is recorded in ``lines``, or read from a recording."""
         if self.options.recorded is not None:
             return Rounds(self.options.recorded(), bare=True)
-        return Rounds(self.queue.lines)
+        return Rounds(lines)
 
     def _hit_breakpoint(self, event: Event) -> bool:
         """On the worker thread: whether sampling stops after this event. What cannot step is read on."""

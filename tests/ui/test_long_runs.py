@@ -407,9 +407,10 @@ async def recorded_app(
 ) -> AsyncIterator[tuple[SpecvizApp, Pilot[None], Path]]:
     """A long recording, read to its end and shown by the app."""
     path, source = long_recording(folder, monkeypatch)
-    changes = {"live": False, "paused": True, "trace": path, "prompts": (), "recorded": lambda: source.lines} | changes
+    changes = {"paused": True, "trace": path, "prompts": (), "recorded": lambda: source.lines} | changes
     app = SpecvizApp(source, options(**changes))
     app.animation_level = "none"
+    monkeypatch.setattr(app, "NOTIFICATION_TIMEOUT", 600)  # none expires while a test counts them
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.timeline.over)
         await pilot.pause()

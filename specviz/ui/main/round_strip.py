@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
@@ -10,6 +12,7 @@ from textual.strip import Strip
 from specviz.render.glyphs import Glyphs
 from specviz.ui.widgets.cell_widget import CellWidget
 
+Counts = Sequence[int] | NDArray[np.int64]
 HINT = "  N of each round; [ ] = shown, click to jump"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -58,14 +61,14 @@ class RoundStrip(CellWidget):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, classes=classes, ascii=ascii)
-        self._values: Sequence[int] = ()
+        self._values: Counts = ()
         self._shown = 0
         self._whole = True
         self._max_n = 1
         self._first = 0
         self._targets: list[int | None] = []
 
-    def show(self, values: Sequence[int], shown: int, max_n: int, *, whole: bool = True) -> None:
+    def show(self, values: Counts, shown: int, max_n: int, *, whole: bool = True) -> None:
         """``values``: N of each round; ``shown``: the round in brackets; ``max_n``: the largest N there can be.
         ``whole`` False: what the round shown comes to is not told yet."""
         self._values = values

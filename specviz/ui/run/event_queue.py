@@ -1,4 +1,4 @@
-"""The way from the worker thread to the screen: recorded first, then queued, then one wake-up for many."""
+"""The queue of events from the worker thread to the screen: record, store, queue, then one wake-up for many."""
 
 import threading
 import time
@@ -8,49 +8,57 @@ from pathlib import Path
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Failed, Header, Notice
-from specviz.trace.round_store import RoundLines
+from specviz.trace.round_store import RoundLines, Rounds
 from specviz.ui.shared.app_options import Recording
 
 MAX_QUEUED = 256
-"""Events a source may be ahead of the screen; beyond that it waits, so that a pause is a pause."""
+"""How many events the worker may be ahead of the screen. It then waits, so that a pause takes effect soon."""
 POLL_S = 0.005
 MAX_PAINT_WAIT_S = 0.05
 FRAME_WAIT_S = 0.015
-"""Most seconds the worker waits between two rounds while the screen is painted: too short to cool a processor down."""
+"""Maximum wait of the worker between two rounds during a paint; too short for the processor to clock down."""
 FIRST_PAINT_WAIT_S = 0.5
-"""Most seconds the worker waits for the screen of a new run."""
+"""Maximum wait of the worker for the first paint of a run."""
 
 
 class EventQueue:
-    """Receives what the session delivers.
+    """Receives the events that the session delivers.
 
-    ``deliver`` runs on the worker thread: it records the event, queues it and calls ``wake``, which must be cheap,
-    thread-safe and may merge. ``drain`` runs on the screen's thread. Nothing is queued that was not recorded first.
+    ``deliver`` runs on the worker thread: it records the event, queues it and calls ``wake``, which must be cheap and
+    thread-safe and may merge calls. ``drain`` runs on the screen's thread. Every event is recorded before it is queued.
+    ``store`` makes the store for the rounds of a run from the file that they are recorded in.
     """
 
-    def __init__(self, record: Callable[[], Recording | None], wake: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        record: Callable[[], Recording | None],
+        wake: Callable[[], object],
+        store: Callable[[RoundLines | None], Rounds] = Rounds,
+    ) -> None:
         self._record = record
         self._wake = wake
         self._queue: deque[tuple[int, Event]] = deque()
         self._lock = threading.Lock()
         self._run_id = 0
+        self._store = store
         self._recording: Recording | None = None
-        self._latest: Recording | None = None
+        self.rounds = Rounds()
+        """The rounds of the latest run, shared by everything that reads them; a new store with each Header."""
         self._closed = False
         self.path: Path | None = None
         self._first_paint_done = threading.Event()
         self._paint_done = threading.Event()
         self._paint_done.set()
         self.paint_at: float | None = None
-        """From when on the screen is painted behind the next event; None: it does not paint by rounds."""
+        """Time after which the next event triggers a paint; None if paints do not follow rounds."""
 
     def end_paint(self) -> None:
-        """The screen shows what was drained so far."""
+        """The screen shows every event drained so far."""
         self._first_paint_done.set()
         self._paint_done.set()
 
     def begin_paint(self) -> None:
-        """The screen is about to paint and should have the interpreter for itself, for ``HELD`` seconds at most."""
+        """The screen is about to paint: the worker waits until it has, ``MAX_PAINT_WAIT_S`` at most."""
         self._paint_done.clear()
 
     def deliver(self, run_id: int, event: Event) -> None:
@@ -60,21 +68,23 @@ class EventQueue:
             if self._closed:
                 return
             trouble = self._keep(run_id, event)
-            come = [(0, trouble), (run_id, event)] if trouble else [(run_id, event)]
-            self._queue.extend(come)
+            if isinstance(event, Header):
+                self.rounds = self._store(self._recording.lines if self._recording else None)
+            new = [(0, trouble), (run_id, event)] if trouble else [(run_id, event)]
+            self._queue.extend(new)
         due = self.paint_at is not None and time.monotonic() >= self.paint_at
-        if due:  # between two rounds there is nothing that painting could hold up
+        if due:  # between two rounds painting delays nothing
             self._paint_done.clear()
-        if due or len(self._queue) <= len(come):  # else the screen has been woken and is still to look
+        if due or len(self._queue) <= len(new):  # otherwise the screen has been woken already
             self._wake()
-        if isinstance(event, Header):  # behind it models are timed: not while the screen of the run is being laid out
+        if isinstance(event, Header):  # calibration follows; let the first layout finish first
             self._first_paint_done.wait(FIRST_PAINT_WAIT_S)
         self._paint_done.wait(FRAME_WAIT_S if due else MAX_PAINT_WAIT_S)
         while len(self._queue) >= MAX_QUEUED and not self._closed:
             time.sleep(POLL_S)
 
     def drain(self, limit: int) -> Iterator[tuple[int, Event]]:
-        """At most ``limit`` events in the order they came."""
+        """At most ``limit`` events, in order."""
         for _ in range(limit):
             try:
                 yield self._queue.popleft()
@@ -85,7 +95,7 @@ class EventQueue:
         return len(self._queue)
 
     def close(self) -> None:
-        """Take nothing more and finish the recording."""
+        """Accept no further events and finish the recording."""
         self.end_paint()
         with self._lock:
             self._closed = True
@@ -94,17 +104,12 @@ class EventQueue:
             except OSError:
                 self.path = None
 
-    @property
-    def lines(self) -> RoundLines | None:
-        """The way back to the rounds of the latest run, once its header has come."""
-        return self._latest.lines if self._latest is not None else None
-
     def _keep(self, run_id: int, event: Event) -> Notice | None:
         try:
             if run_id != self._run_id:
                 self._finish()
                 self._run_id = run_id
-                self._recording = self._latest = self._record()
+                self._recording = self._record()
                 if self._recording is not None:
                     self.path = self._recording.path
             if self._recording is not None:

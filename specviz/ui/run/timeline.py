@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
 from specviz.render.explanations import default_row
@@ -39,7 +42,6 @@ class Timeline:
         self.ready = False
         self.rounds = Rounds()
         self.drafts = DraftTable()
-        self.counts: list[int] = []
         self.transcript: Transcript | None = None
         self.end: End | None = None
         self.failed: Failed | None = None
@@ -83,15 +85,14 @@ class Timeline:
             self.progress = None
 
     def _add_round(self, round: Round) -> None:
+        follows = self.follow and self.at_end and self.reveal is None
         try:
             self.stats.add(round)
         except ValueError as error:
             self.failed = Failed(f"Round {round.index} cannot be shown: {error}")
             return
-        follows = self.follow and self.at_end and self.reveal is None
-        self.rounds.append(round)
+        self.rounds.append(round, self.total - 1)
         self.drafts.add(round)
-        self.counts.append(round.n_emitted)
         if self.transcript:
             self.transcript.append(round)
         self.max_k = max(self.max_k, round.k, round.settings.k)
@@ -100,7 +101,13 @@ class Timeline:
 
     @property
     def total(self) -> int:
-        return len(self.rounds)
+        """How many rounds have arrived; the shared store may have more already."""
+        return self.stats.rounds
+
+    @property
+    def emitted_counts(self) -> NDArray[np.int64]:
+        """Emitted tokens of each round."""
+        return self.stats.round_counts["emitted"]
 
     @property
     def expected_rounds(self) -> int | None:
@@ -118,7 +125,7 @@ class Timeline:
 
     @property
     def at_end(self) -> bool:
-        return self.shown == len(self.rounds)
+        return self.shown == self.total
 
     @property
     def over(self) -> bool:
