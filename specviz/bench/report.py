@@ -12,8 +12,8 @@ from specviz.bench.attribution import Costs, Factor, Observation, Prediction, fa
 from specviz.bench.plan import DRAFT, MODEL, TARGET, Configuration, DrafterVariant, Plan
 from specviz.bench.samples import Numbers, RoundCost, Sample, SampleSet, Spread, Steps, ratio, spread
 from specviz.core.drafters import drafter_spec
+from specviz.core.options import MAX_K
 from specviz.maths import formulas
-from specviz.maths.formula_table import EDGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ def best_of(speedups: Iterable[tuple[int, float | None]]) -> ChosenK | None:
 
 
 def best_by_model(alpha: float | None, c: float | None) -> ChosenK | None:
-    return None if alpha is None or c is None else ChosenK(*formulas.best_k(alpha, c, EDGE))
+    return None if alpha is None or c is None else ChosenK(*formulas.best_k(alpha, c, MAX_K))
 
 
 def by_model(k: int, measured: Measurement, target_step_ms: float | None, c: float | None) -> Prediction | None:

@@ -1,7 +1,7 @@
-"""Why the output is p, in numbers: what each id of a position gets by acceptance and what by resampling.
+"""Why the output is p, in numbers: the probability that each id gets by acceptance and by resampling.
 
-Of a recorded position the most probable ids of p, q and the residual are known, and over all ids the accept chance.
-That is enough for exact rows of the ids known on both sides, and one exact row for all others together.
+A recorded position holds the most probable ids of p, q and the residual, and the accept probability over all ids. That
+gives exact rows for the ids whose p and q are both known, and one exact row for all other ids together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,17 @@ from specviz.core.rule import EXACT, Rule
 from specviz.maths import rules
 
 TOP = 10
-"""Entries of a full list of a trace; a shorter one holds every id with a probability."""
+"""Entries of a full top list of a trace; a shorter one holds every id with a nonzero probability."""
 TOY_P = (0.40, 0.25, 0.15, 0.10, 0.06, 0.04)
 TOY_Q = (0.20, 0.35, 0.05, 0.20, 0.06, 0.14)
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """One id of a position, or (``bytes`` None) all that have no row of their own.
+class IdMass:
+    """One id of a position, or (``bytes`` None) all ids without their own row.
 
-    ``accepted``: its chance to be drafted and accepted. ``resampled``: to come out after a rejection. Together: ``p``.
+    ``accepted``: the probability that it is drafted and accepted; ``resampled``: that it replaces a rejected token.
+    They sum to ``p``.
     """
 
     id: int | None
@@ -35,38 +36,38 @@ class Share:
         return max(0.0, self.p - self.accepted)
 
 
-def shares(drafted: Drafted, rule: Rule = EXACT) -> tuple[Share, ...]:
+def id_masses(drafted: Drafted, rule: Rule = EXACT) -> tuple[IdMass, ...]:
     """Rows of the ids of a tested position whose p and q are both known, most of p first, then all others; none where
     the position was not measured."""
     overlap, pairs = rule.overlap_of(drafted), _known(drafted)
     if overlap is None or not pairs:
         return ()
     names = {c.id: c.bytes for top in (drafted.p_top, drafted.q_top) for c in top} | {drafted.id: drafted.bytes}
-    rows = [Share(id, names[id], p, q, rule.accepted_mass(p, q)) for id, (p, q) in pairs.items()]
+    rows = [IdMass(id, names[id], p, q, rule.accepted_mass(p, q)) for id, (p, q) in pairs.items()]
     rows.sort(key=lambda row: (-row.p, -row.q, row.id))
     return (*rows, _others(rows, overlap))
 
 
-def toy_shares() -> tuple[Share, ...]:
-    """A pair to look at where there is no run: six ids, α = 0.7."""
+def toy_id_masses() -> tuple[IdMass, ...]:
+    """A toy pair for use without a run: six ids, α = 0.7."""
     chances = rules.accept_probs(TOY_P, TOY_Q)
     rows = zip(TOY_P, TOY_Q, chances, strict=True)
-    return tuple(Share(i, bytes([97 + i]), p, q, float(q * chance)) for i, (p, q, chance) in enumerate(rows))
+    return tuple(IdMass(i, bytes([97 + i]), p, q, float(q * chance)) for i, (p, q, chance) in enumerate(rows))
 
 
-def condensed(rows: Sequence[Share], most: int) -> tuple[Share, ...]:
-    """At most ``most`` rows: the last of them stands for all that have none."""
-    if len(rows) <= most:
+def condense(rows: Sequence[IdMass], limit: int) -> tuple[IdMass, ...]:
+    """At most ``limit`` rows; the last one sums the rest."""
+    if len(rows) <= limit:
         return tuple(rows)
-    kept, rest = rows[: max(0, most - 1)], rows[max(0, most - 1) :]
+    kept, rest = rows[: max(0, limit - 1)], rows[max(0, limit - 1) :]
     return (
         *kept,
-        Share(None, None, sum(r.p for r in rest), sum(r.q for r in rest), sum(r.accepted for r in rest)),
+        IdMass(None, None, sum(r.p for r in rest), sum(r.q for r in rest), sum(r.accepted for r in rest)),
     )
 
 
-def total(rows: Sequence[Share]) -> Share:
-    return Share(None, None, sum(r.p for r in rows), sum(r.q for r in rows), sum(r.accepted for r in rows))
+def total(rows: Sequence[IdMass]) -> IdMass:
+    return IdMass(None, None, sum(r.p for r in rows), sum(r.q for r in rows), sum(r.accepted for r in rows))
 
 
 def _known(drafted: Drafted) -> dict[int, tuple[float, float]]:
@@ -93,8 +94,8 @@ def _probs(top: Top) -> Mapping[int, float]:
     return {candidate.id: candidate.prob for candidate in top}
 
 
-def _others(rows: Sequence[Share], accepted: float) -> Share:
-    """What is left of p, q and the accepted mass; list entries are rounded, hence the limits."""
+def _others(rows: Sequence[IdMass], accepted: float) -> IdMass:
+    """The rest of p, q and the accepted mass, clamped because list entries are rounded."""
     p = max(0.0, 1.0 - sum(row.p for row in rows))
     q = max(0.0, 1.0 - sum(row.q for row in rows))
-    return Share(None, None, p, q, max(0.0, min(p, q, accepted - sum(row.accepted for row in rows))))
+    return IdMass(None, None, p, q, max(0.0, min(p, q, accepted - sum(row.accepted for row in rows))))

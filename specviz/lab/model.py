@@ -1,4 +1,4 @@
-"""The formula lab without a screen: what a run measured, what is chosen, and the formulas written out."""
+"""The formula lab without a screen: what a run measured, the values of the sliders, and the formulas with numbers."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -10,10 +10,11 @@ import numpy as np
 
 from specviz.core.drafters import drafter_spec
 from specviz.core.events import Drafted, Round, Settings
+from specviz.core.options import MAX_K
 from specviz.core.rule import EXACT, Rule, rule_of
 from specviz.maths import formulas
 from specviz.maths.estimators import Interval, batch_means_error
-from specviz.maths.formula_table import EDGE, Row, in_words, row
+from specviz.maths.formula_table import Row, best_k_label, row
 from specviz.stats.draft_table import REJECTED, DraftRange, DraftTable
 from specviz.stats.rates import LiveRates, expected_lengths
 from specviz.stats.round_counts import RoundCountsArray, count_rounds
@@ -22,7 +23,7 @@ Name = Literal["alpha", "k", "c"]
 NAMES: tuple[Name, ...] = ("alpha", "k", "c")
 STOPS: Mapping[Name, tuple[float, ...]] = {
     "alpha": tuple(i / 100 for i in range(101)),
-    "k": tuple(range(EDGE + 1)),
+    "k": tuple(range(MAX_K + 1)),
     "c": (
         *(i / 10 for i in range(1, 20)),
         *(i / 4 for i in range(8, 20)),
@@ -36,7 +37,7 @@ STOPS: Mapping[Name, tuple[float, ...]] = {
         math.inf,
     ),
 }
-"""What a slider stops at. A measured value may lie between two stops."""
+"""The stops of the sliders. A measured value may lie between two stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class TestedPosition:
     drafted: Drafted
 
 
-class TestedPlaces(Sequence[TestedPosition]):
+class TestedPositions(Sequence[TestedPosition]):
     """The tested and measured positions among ``drafts``; ``rounds`` are all of the run, read as they are needed."""
 
     def __init__(self, rounds: Sequence[Round], drafts: DraftRange) -> None:
@@ -70,7 +71,7 @@ class TestedPlaces(Sequence[TestedPosition]):
         return TestedPosition(round, row, self._rounds[round - 1].drafted[row])
 
     def before(self, at: tuple[int, int]) -> int:
-        """How many of them stand at (round, row) or before it."""
+        """How many of them are at or before (round, row)."""
         rounds, rows = self._rows["round"], self._rows["row"]
         return int(((rounds < at[0]) | ((rounds == at[0]) & (rows <= at[1]))).sum())
 
@@ -90,12 +91,12 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class LabPoint:
-    """What a run measured. ``c`` is infinite for drafts that cost nothing, None where it was not timed.
+    """What a run measured. ``c`` is infinite for a drafter that costs nothing, None if it was not timed.
 
     ``tokens_per_round_se`` is a standard error. ``histogram`` counts rounds by their tokens, ``drafts`` by the tokens
     they drafted: fewer than ``k`` in short rounds, none in plain ones. ``formula_at_tested`` is E[N] at ``alpha``
-    averaged over those. ``at_k``: the rounds that drafted ``k``. ``places`` are the tested positions, ``at`` the index
-    of the one to look at first.
+    averaged over those. ``at_k``: the rounds that drafted ``k``. ``positions`` are the tested positions, ``at`` the
+    index of the first one to show.
     """
 
     k: int
@@ -109,7 +110,7 @@ class LabPoint:
     formula_at_tested: float | None = None
     at_k: Mean | None = None
     rule: Rule = EXACT
-    places: Sequence[TestedPosition] = ()
+    positions: Sequence[TestedPosition] = ()
     at: int = 0
 
     @property
@@ -124,7 +125,7 @@ class LabPoint:
 
     @property
     def mixed(self) -> bool:
-        """Whether some rounds drafted another number than ``k``."""
+        """Whether some rounds drafted a number of tokens other than ``k``."""
         return any(k != self.k for k in self.drafts)
 
     def expected_histogram(self, alpha: float) -> dict[int, float]:
@@ -133,7 +134,7 @@ class LabPoint:
 
 
 def _mean_at(k: int, rounds: RoundCountsArray) -> Mean | None:
-    """Tokens a round over the uncut ones of ``rounds`` that drafted ``k``."""
+    """Tokens/round over the uncut ``rounds`` that drafted ``k``."""
     counted = ((rounds["k"] == k) & rounds["uncut"]).astype(np.int64)
     tokens = rounds["emitted"].astype(np.float64) * counted
     if not counted.any():
@@ -158,8 +159,8 @@ def lab_point(
     if settings is None or not rates.rounds:
         return None
     table = DraftTable.of(rounds) if drafts is None else drafts
-    places = TestedPlaces(rounds, table.between(rates.first, rates.last))
-    before = places.before(at) if at else len(places)
+    positions = TestedPositions(rounds, table.between(rates.first, rates.last))
+    before = positions.before(at) if at else len(positions)
     contributed = count_rounds(rounds) if round_counts is None else round_counts
     return LabPoint(
         k=settings.k,
@@ -173,31 +174,31 @@ def lab_point(
         formula_at_tested=rates.formula_at_tested,
         at_k=_mean_at(settings.k, contributed[rates.tokens_per_round_first - 1 : rates.last]),
         rule=rule_of(settings.rule),
-        places=places,
+        positions=positions,
         at=max(0, before - 1),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """Where the three sliders stand."""
+class SliderValues:
+    """The values of the three sliders."""
 
     alpha: float = 0.8
     k: int = 4
     c: float = 10.0
 
-    def moved(self, name: Name, steps: int) -> "Choice":
-        """The slider of ``name`` moved by so many stops, from between two stops to the next one that way."""
+    def stepped(self, name: Name, steps: int) -> "SliderValues":
+        """The slider ``name`` moved by ``steps`` stops; between two stops, the first step is to the adjacent one."""
         stops, value = STOPS[name], getattr(self, name)
         index = bisect_right(stops, value) + steps - 1 if steps > 0 else bisect_left(stops, value) + steps
         return self.at(name, stops[max(0, min(index, len(stops) - 1))])
 
-    def slid(self, name: Name, share: float) -> "Choice":
-        """The slider of ``name`` at the stop nearest to ``share`` (0 to 1) of its way."""
+    def at_fraction(self, name: Name, fraction: float) -> "SliderValues":
+        """The slider ``name`` at the stop nearest to ``fraction`` (0 to 1) of its length."""
         stops = STOPS[name]
-        return self.at(name, stops[round(max(0.0, min(1.0, share)) * (len(stops) - 1))])
+        return self.at(name, stops[round(max(0.0, min(1.0, fraction)) * (len(stops) - 1))])
 
-    def at(self, name: Name, value: float) -> "Choice":
+    def at(self, name: Name, value: float) -> "SliderValues":
         match name:
             case "alpha":
                 return replace(self, alpha=float(value))
@@ -206,16 +207,16 @@ class Choice:
             case "c":
                 return replace(self, c=float(value))
 
-    def share(self, name: Name) -> float:
-        return share(name, getattr(self, name))
+    def fraction(self, name: Name) -> float:
+        return slider_fraction(name, getattr(self, name))
 
     @property
     def row(self) -> Row:
         return row(self.alpha, self.k, self.c)
 
 
-def share(name: Name, value: float) -> float:
-    """How far along its slider a value stands, 0 to 1, between two stops in proportion."""
+def slider_fraction(name: Name, value: float) -> float:
+    """Where a value is on its slider, 0 to 1, with linear interpolation between stops."""
     stops = STOPS[name]
     above = bisect_left(stops, value)
     if above == 0:
@@ -227,55 +228,59 @@ def share(name: Name, value: float) -> float:
     return (above - 1 + part) / (len(stops) - 1)
 
 
-def begin(point: LabPoint | None) -> Choice:
-    """The measured values where there are any, else ones to play with."""
-    choice = Choice()
+def starting_values(point: LabPoint | None) -> SliderValues:
+    """The measured values, or defaults for those that were not measured."""
+    defaults = SliderValues()
     if point is None:
-        return choice
-    return Choice(
-        alpha=choice.alpha if point.alpha is None else point.alpha,
-        k=min(point.k, EDGE),
-        c=choice.c if point.c is None else point.c,
+        return defaults
+    return SliderValues(
+        alpha=defaults.alpha if point.alpha is None else point.alpha,
+        k=min(point.k, MAX_K),
+        c=defaults.c if point.c is None else point.c,
     )
 
 
-def origin(point: LabPoint | None) -> str:
-    """Where the starting values come from: what the run measured, and what is a placeholder."""
+def values_origin(point: LabPoint | None) -> str:
+    """Where the starting values come from: which were measured, and which are placeholders."""
     if point is None:
         return "no run: values to play with"
     missing = [name for name, value in (("α", point.alpha), ("c", point.c)) if value is None]
     if not missing:
         return "starts from what the run measured"
     known = " and ".join(name for name in ("α", "K", "c") if name not in missing)
-    start = begin(point)
+    start = starting_values(point)
     values = {"α": f"α {start.alpha:g}", "c": f"c {start.c:g}"}
     return f"{known} from the run; not measured, placeholder: {', '.join(values[name] for name in missing)}"
 
 
 def token_curve(alpha: float) -> tuple[float, ...]:
     """E[N] at K = 0, ..., 32."""
-    return tuple(formulas.expected_tokens(alpha, k) for k in range(EDGE + 1))
+    return tuple(formulas.expected_tokens(alpha, k) for k in range(MAX_K + 1))
 
 
 def speed_curve(alpha: float, c: float) -> tuple[float, ...]:
     """The model's speedup at K = 0, ..., 32."""
-    return tuple(formulas.speedup(alpha, k, c) for k in range(EDGE + 1))
+    return tuple(formulas.speedup(alpha, k, c) for k in range(MAX_K + 1))
 
 
 def cost(c: float) -> str:
-    """c in three figures or a whole number; ``inf``."""
+    """c with three significant digits or as a whole number; ``inf``."""
     return f"{c:.3g}" if c < 99.95 or math.isinf(c) else f"{c:.0f}"
 
 
-def written(chosen: Row) -> tuple[tuple[str, str], ...]:
-    """(formula, formula with the numbers put in and its value), in the order of the notes."""
+def written_formulas(chosen: Row) -> tuple[tuple[str, str], ...]:
+    """(formula, the formula with numbers and its value) of each formula."""
     alpha, k, c = f"{chosen.alpha:.3f}".removeprefix("0"), chosen.k, cost(chosen.c)
     tokens, speed = f"{chosen.expected_tokens:.2f}", f"{chosen.speedup:.2f}×"
     closed = f"(1 − {alpha}^{k + 1})/(1 − {alpha})" if chosen.alpha < 1 else f"{k} + 1"
     even = chosen.break_even_alpha
     hopeless = "none: nothing is drafted" if k == 0 else "none: c < 1, no K helps"
     break_even = hopeless if even is None else f"{f'{even:.3f}'.removeprefix('0')} at K {k}"
-    best = "K 0: do not speculate" if chosen.best_k == 0 else f"K {in_words(chosen.best_k)}: {chosen.best_speedup:.2f}×"
+    best = (
+        "K 0: do not speculate"
+        if chosen.best_k == 0
+        else f"K {best_k_label(chosen.best_k)}: {chosen.best_speedup:.2f}×"
+    )
     return (
         ("E[N] = (1 − α^(K+1))/(1 − α)", f"{closed} = {tokens}"),
         ("speedup = E[N]·c/(c + K)", f"{tokens}·{c}/({c} + {k}) = {speed}" if c != "inf" else f"E[N] = {speed}"),

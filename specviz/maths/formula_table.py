@@ -1,4 +1,4 @@
-"""The formulas for many (alpha, K, c) at once, and where the rules of thumb about K fail."""
+"""The formulas for many (alpha, K, c), and where rules of thumb about K fail."""
 
 import math
 from collections.abc import Sequence
@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from specviz.core.options import MAX_K
 from specviz.maths import formulas
 
-EDGE = 32
-"""The largest K that is looked at: a best K of 32 reads "32 or more"."""
 _WORTH_SAYING = 0.995
-"""A K whose speedup is within half a percent of the best one is no worse in practice."""
+"""A K whose speedup is within half a percent of the best counts as equally good."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Every formula at one (alpha, k, c); see ``theory``. ``distribution`` is P(N = 1), ..., P(N = k + 1)."""
+    """Every formula at one (alpha, k, c); see ``formulas``. ``distribution`` is P(N = 1), ..., P(N = k + 1)."""
 
     alpha: float
     k: int
@@ -48,8 +47,8 @@ class Row:
 
 
 def row(alpha: float, k: int, c: float) -> Row:
-    """Raises ValueError, in a sentence, for an impossible alpha, k or c."""
-    best_k, best_speedup = formulas.best_k(alpha, c, EDGE)
+    """Raises ValueError, with a full sentence, for an invalid alpha, k or c."""
+    best_k, best_speedup = formulas.best_k(alpha, c, MAX_K)
     return Row(
         alpha=alpha,
         k=k,
@@ -71,7 +70,7 @@ def rows(alphas: Sequence[float], ks: Sequence[int], costs: Sequence[float]) -> 
 
 
 def thumb_notes(alphas: Sequence[float], costs: Sequence[float]) -> list[str]:
-    """Sentences for each (alpha, c) at which a rule of thumb about K gives speed away; none where it does well.
+    """A sentence for each (alpha, c) at which a rule of thumb about K loses speed.
 
     The rules: from alpha = 0.8 on, a K of 8 or even 16 still gains; at 0.6 to 0.7, the best K lies at 4 to 8.
     """
@@ -79,14 +78,16 @@ def thumb_notes(alphas: Sequence[float], costs: Sequence[float]) -> list[str]:
 
 
 def _thumb_note(alpha: float, c: float) -> str | None:
-    best, speed = formulas.best_k(alpha, c, EDGE)
+    best, speed = formulas.best_k(alpha, c, MAX_K)
 
     def fails(rule: str, ks: tuple[int, int]) -> str | None:
         speeds = [formulas.speedup(alpha, k, c) for k in ks]
         if min(speeds) >= _WORTH_SAYING * speed:
             return None
-        given = ", ".join(f"K = {k} gives {each:.2f}×" for k, each in zip(ks, speeds, strict=True))
-        return f'"{rule}" fails: at α = {alpha:g}, c = {c:g} the best K is {in_words(best)} ({speed:.2f}×); {given}.'
+        results = ", ".join(f"K = {k} gives {each:.2f}×" for k, each in zip(ks, speeds, strict=True))
+        return (
+            f'"{rule}" fails: at α = {alpha:g}, c = {c:g} the best K is {best_k_label(best)} ({speed:.2f}×); {results}.'
+        )
 
     if alpha >= 0.8 and best < 16:
         return fails("From α = 0.8 on, K = 8 or 16 still gains", (8, 16))
@@ -95,9 +96,9 @@ def _thumb_note(alpha: float, c: float) -> str | None:
     return None
 
 
-def in_words(best_k: int) -> str:
-    """A best K, ``≥ 32`` at the edge of what was looked at."""
-    return f"≥ {EDGE}" if best_k >= EDGE else str(best_k)
+def best_k_label(best_k: int) -> str:
+    """A best K as text; ``≥ 32`` at the limit of the search."""
+    return f"≥ {MAX_K}" if best_k >= MAX_K else str(best_k)
 
 
 def _finite(value: float) -> float | str:

@@ -14,6 +14,8 @@ import math
 import operator
 from typing import SupportsIndex
 
+from specviz.core.options import MAX_K
+
 
 def expected_tokens(alpha: float, k: int) -> float:
     """E[N] = (1 - alpha^(k+1)) / (1 - alpha), k + 1 at alpha = 1: the tokens a round adds on average
@@ -47,7 +49,7 @@ def speedup(alpha: float, k: int, c: float) -> float:
     return expected_tokens(alpha, k) / (1.0 + k / c)
 
 
-def best_k(alpha: float, c: float, limit: int = 32) -> tuple[int, float]:
+def best_k(alpha: float, c: float, limit: int = MAX_K) -> tuple[int, float]:
     """The k in 0..limit with the largest speedup, the smallest such k on ties, and that speedup.
 
     0 means: do not speculate. ``limit`` means: the best k is the limit or lies beyond it. The speedup rises

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from specviz.maths.formula_table import EDGE
+from specviz.core.options import MAX_K
 from specviz.render.chart import DOTS_X, DOTS_Y, Grid, Layer, RoundValues
 from specviz.render.glyphs import Glyphs
 
@@ -16,13 +16,13 @@ _EVERY = {40: 4, 0: 8}
 
 
 def k_grid(columns: int, rows: int, low: float, high: float) -> Grid:
-    return Grid(columns, rows, EDGE + 1, low, high)
+    return Grid(columns, rows, MAX_K + 1, low, high)
 
 
 def k_ticks(columns: int) -> Mapping[str, int]:
     """Where K = 0, 4, 8, ... stand on a ``k_grid``."""
     step = next(step for least, step in _EVERY.items() if columns >= least)
-    return {str(k): k + 1 for k in range(0, EDGE + 1, step)}
+    return {str(k): k + 1 for k in range(0, MAX_K + 1, step)}
 
 
 def scale(largest: float, low: float = 0.0) -> float:

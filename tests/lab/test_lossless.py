@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from specviz.core.events import Candidate, Drafted, Top
 from specviz.core.rule import EQUALITY, EXACT
-from specviz.lab.lossless import TOY_P, Share, condensed, shares, total, toy_shares
+from specviz.lab.lossless import TOY_P, IdMass, condense, id_masses, total, toy_id_masses
 from specviz.maths import rules
 from tests.builders import make_drafted
 from tests.maths.test_rules import Probs
@@ -46,7 +46,7 @@ def test_every_row_is_exact_and_all_come_to_p(size: int, seed: int, holes: bool)
         p, q = p / p.sum(), q / q.sum()
     tested = position(p, q, int(rules.draws(q, random.random())))
     for rule, accepted in ((EXACT, np.minimum(p, q)), (EQUALITY, p * q)):
-        rows = shares(tested, rule)
+        rows = id_masses(tested, rule)
         assert rows[-1].bytes is None
         named = [row for row in rows if row.id is not None]
         assert len({row.id for row in named}) == len(named)
@@ -65,7 +65,7 @@ def test_every_row_is_exact_and_all_come_to_p(size: int, seed: int, holes: bool)
 def test_q_of_an_id_outside_its_list_follows_from_the_residual() -> None:
     p = np.array([0.3, *[0.7 / 19] * 19])
     q = np.array([0.001, *[0.999 / 19] * 19])
-    rows = {row.id: row for row in shares(position(p, q, 5))}
+    rows = {row.id: row for row in id_masses(position(p, q, 5))}
     assert rows[0].q == pytest.approx(0.001), "id 0 is not among the ten most probable of q"
     assert rows[0].resampled == pytest.approx(0.299)
 
@@ -81,23 +81,23 @@ def test_rounded_lists_never_make_a_negative() -> None:
         q_top=(Candidate(0, b" a", 0.7), Candidate(1, b" b", 0.3)),
         residual_top=(Candidate(1, b" b", 1.0),),
     )
-    for row in shares(rounded):
+    for row in id_masses(rounded):
         assert min(row.p, row.q, row.accepted, row.resampled) >= 0.0
 
 
 def test_the_toy_pair() -> None:
-    rows = toy_shares()
+    rows = toy_id_masses()
     assert [row.p for row in rows] == list(TOY_P)
     assert total(rows).accepted == pytest.approx(0.7)
     assert [row.resampled for row in rows] == pytest.approx([0.2, 0, 0.1, 0, 0, 0])
 
 
 def test_too_many_rows_are_put_together() -> None:
-    rows = toy_shares()
-    few = condensed(rows, 3)
+    rows = toy_id_masses()
+    few = condense(rows, 3)
     assert len(few) == 3
     assert few[:2] == rows[:2]
     assert [few[2].p, few[2].q] == pytest.approx([0.35, 0.45])
-    assert condensed(rows, 6) == rows
-    assert total(condensed(rows, 1)).accepted == pytest.approx(0.7)
-    assert Share(None, None, 0.1, 0.2, 0.100001).resampled == 0.0
+    assert condense(rows, 6) == rows
+    assert total(condense(rows, 1)).accepted == pytest.approx(0.7)
+    assert IdMass(None, None, 0.1, 0.2, 0.100001).resampled == 0.0

@@ -11,17 +11,17 @@ from specviz.core.events import Event, Settings
 from specviz.lab.model import (
     NAMES,
     STOPS,
-    Choice,
     LabPoint,
     Name,
-    begin,
+    SliderValues,
     cost,
     lab_point,
-    share,
+    slider_fraction,
     speed_curve,
+    starting_values,
     token_curve,
 )
-from specviz.lab.model import written as written_of
+from specviz.lab.model import written_formulas as written_of
 from specviz.maths import formulas
 from specviz.maths.formula_table import row
 from specviz.stats.run_stats import RunStats
@@ -43,41 +43,41 @@ def test_stops_rise() -> None:
 
 
 def test_a_slider_moves_by_stops_and_stays_within() -> None:
-    choice = Choice()
-    assert choice.moved("alpha", 1).alpha == 0.81
-    assert choice.moved("alpha", -10).alpha == 0.7
-    assert choice.moved("alpha", 1000).alpha == 1.0
-    assert choice.moved("k", -1000).k == 0
-    assert choice.moved("c", 1000).c == math.inf
-    assert choice.moved("c", 1000).moved("c", -1).c == 1000
+    choice = SliderValues()
+    assert choice.stepped("alpha", 1).alpha == 0.81
+    assert choice.stepped("alpha", -10).alpha == 0.7
+    assert choice.stepped("alpha", 1000).alpha == 1.0
+    assert choice.stepped("k", -1000).k == 0
+    assert choice.stepped("c", 1000).c == math.inf
+    assert choice.stepped("c", 1000).stepped("c", -1).c == 1000
 
 
 def test_from_between_two_stops_to_the_next() -> None:
-    choice = Choice(alpha=0.7282, c=5.4)
-    assert choice.moved("alpha", 1).alpha == 0.73
-    assert choice.moved("alpha", -1).alpha == 0.72
-    assert choice.moved("c", 1).c == 5.5
-    assert choice.moved("c", -1).c == 5.0
+    choice = SliderValues(alpha=0.7282, c=5.4)
+    assert choice.stepped("alpha", 1).alpha == 0.73
+    assert choice.stepped("alpha", -1).alpha == 0.72
+    assert choice.stepped("c", 1).c == 5.5
+    assert choice.stepped("c", -1).c == 5.0
 
 
 @given(st.sampled_from(NAMES), st.floats(0, 1))
 def test_a_place_on_a_slider_and_back(name: Name, at: float) -> None:
-    choice = Choice().slid(name, at)
-    assert abs(choice.share(name) - at) <= 0.5 / (len(STOPS[name]) - 1) + 1e-12
-    assert choice.slid(name, choice.share(name)) == choice
+    choice = SliderValues().at_fraction(name, at)
+    assert abs(choice.fraction(name) - at) <= 0.5 / (len(STOPS[name]) - 1) + 1e-12
+    assert choice.at_fraction(name, choice.fraction(name)) == choice
 
 
 def test_shares_between_and_beyond_stops() -> None:
-    assert share("alpha", 0.725) == pytest.approx(0.725)
-    assert share("c", 1e6) == pytest.approx(1 - 1 / (len(STOPS["c"]) - 1))
-    assert share("c", 0.01) == 0.0
-    assert share("c", math.inf) == 1.0
+    assert slider_fraction("alpha", 0.725) == pytest.approx(0.725)
+    assert slider_fraction("c", 1e6) == pytest.approx(1 - 1 / (len(STOPS["c"]) - 1))
+    assert slider_fraction("c", 0.01) == 0.0
+    assert slider_fraction("c", math.inf) == 1.0
 
 
 def test_starting_values() -> None:
-    assert begin(None) == Choice(0.8, 4, 10.0)
-    assert begin(LabPoint(k=6, alpha=0.7, c=5.4)) == Choice(0.7, 6, 5.4)
-    assert begin(LabPoint(k=40)) == Choice(0.8, 32, 10.0)
+    assert starting_values(None) == SliderValues(0.8, 4, 10.0)
+    assert starting_values(LabPoint(k=6, alpha=0.7, c=5.4)) == SliderValues(0.7, 6, 5.4)
+    assert starting_values(LabPoint(k=40)) == SliderValues(0.8, 32, 10.0)
 
 
 def test_the_point_of_a_run() -> None:
@@ -92,10 +92,10 @@ def test_the_point_of_a_run() -> None:
     assert point.alpha == pytest.approx(5 / 7)
     assert point.tokens_per_round == pytest.approx(8 / 3)
     assert point.histogram == {1: 1, 2: 1, 3: 0, 4: 0, 5: 1}
-    assert [(place.round, place.row) for place in point.places] == [
+    assert [(place.round, place.row) for place in point.positions] == [
         (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3), (3, 0)
     ]  # fmt: skip
-    assert point.places[point.at].round == 2 and point.places[point.at].row == 3
+    assert point.positions[point.at].round == 2 and point.positions[point.at].row == 3
     beyond = lab_point(stats.segment_rates(), rounds[-1].settings, rounds, (1, 3))
     assert beyond is not None and beyond.at == 1, "an untested row: the tested one before it"
     assert point.c is not None
@@ -112,7 +112,7 @@ def test_only_the_segment_counts() -> None:
     point = lab_point(stats.segment_rates(), rounds[-1].settings, rounds)
     assert point is not None
     assert (point.alpha, point.c) == (0.0, None)
-    assert [place.round for place in point.places] == [2]
+    assert [place.round for place in point.positions] == [2]
 
 
 def test_drafts_without_a_model_cost_nothing() -> None:

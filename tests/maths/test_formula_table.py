@@ -6,7 +6,7 @@ import math
 import pytest
 
 from specviz.maths import formulas
-from specviz.maths.formula_table import in_words, row, rows, thumb_notes
+from specviz.maths.formula_table import best_k_label, row, rows, thumb_notes
 
 
 def test_a_row_holds_every_formula() -> None:
@@ -30,8 +30,8 @@ def test_json_is_strict_where_numbers_are_infinite() -> None:
     assert told["c"] == told["ceiling"] == "inf"
     assert told["best_k"] == 32
     assert row(0.5, 0, 0.5).as_json()["break_even_alpha"] is None
-    assert in_words(32) == "≥ 32"
-    assert in_words(6) == "6"
+    assert best_k_label(32) == "≥ 32"
+    assert best_k_label(6) == "6"
 
 
 def test_the_rule_of_large_k_fails_where_the_reference_says() -> None:

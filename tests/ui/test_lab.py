@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from specviz.cli.commands.app import measured
 from specviz.core.rule import rule_of
-from specviz.lab.model import Choice, LabPoint, Mean, TestedPosition, origin
+from specviz.lab.model import LabPoint, Mean, SliderValues, TestedPosition, values_origin
 from specviz.render.glyphs import ASCII, UNICODE
 from specviz.render.k_axis import k_grid, scale, y_axis
 from specviz.ui.charts.curve_plot import CurvePlot
@@ -35,7 +35,7 @@ POINT = LabPoint(
     drafts={4: 37},
     formula_at_tested=2.92,
     at_k=Mean(3.03, 0.13),
-    places=(
+    positions=(
         TestedPosition(1, 0, make_drafted(" is")),
         TestedPosition(1, 1, make_drafted("[/x]\x1b[31m", q=0.3, p=0.1, overlap=0.4)),
     ),
@@ -66,7 +66,7 @@ async def test_it_starts_from_the_run(size: tuple[int, int]) -> None:
     app = LabApp(POINT)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        assert screen(app).choice == Choice(0.728, 4, 5.4)
+        assert screen(app).choice == SliderValues(0.728, 4, 5.4)
         shown = drawn(pilot)
         for words in (
             "tested .728 [.635 .805]",
@@ -89,7 +89,7 @@ async def test_without_a_run_there_is_something_to_play_with(size: tuple[int, in
     app = LabApp(None)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        assert screen(app).choice == Choice(0.8, 4, 10.0)
+        assert screen(app).choice == SliderValues(0.8, 4, 10.0)
         shown = drawn(pilot)
         assert "best K 6: 2.47×" in shown
         assert "measured" not in shown
@@ -119,7 +119,7 @@ async def test_keys_move_the_sliders_and_everything_follows() -> None:
         await hit(pilot, "up", "up", "pageup")
         assert screen(app).selected == "c"
         await hit(pilot, "r")
-        assert screen(app).choice == Choice(0.728, 4, 5.4)
+        assert screen(app).choice == SliderValues(0.728, 4, 5.4)
 
 
 async def test_extreme_choices_are_drawn() -> None:
@@ -202,7 +202,7 @@ async def test_leaving() -> None:
 
 
 async def test_the_page_steps_bar_by_bar() -> None:
-    app = LabApp(replace(POINT, places=()))
+    app = LabApp(replace(POINT, positions=()))
     async with app.run_test(size=(80, 24)) as pilot:
         await hit(pilot, "w")
         rows = len(page(app).rows)
@@ -305,7 +305,7 @@ def test_a_trace_gives_the_point() -> None:
     point = measured("bundled:demo")
     assert point is not None and point.alpha is not None
     assert 0.6 < point.alpha < 0.8
-    assert point.at_k is not None and point.at_k.ci is not None and point.places and point.at == 0
+    assert point.at_k is not None and point.at_k.ci is not None and point.positions and point.at == 0
     assert point.drafts == {3: 1, 4: 97}
 
 
@@ -331,8 +331,8 @@ def test_ticks_stand_on_rows_at_equal_distances() -> None:
                 high, ticks = y_axis(low, least, rows)
                 grid = k_grid(20, rows, low, high)
                 assert high >= least * (1 - 1e-9)
-                places = [(rows - 1) * (value - low) / (high - low) for value in ticks.values()]
-                assert places == pytest.approx([round(place) for place in places], abs=1e-6)
+                positions = [(rows - 1) * (value - low) / (high - low) for value in ticks.values()]
+                assert positions == pytest.approx([round(place) for place in positions], abs=1e-6)
                 levels = [grid.level(value, rows) for value in ticks.values()]
                 assert len({b - a for a, b in pairwise(levels)}) == 1, (rows, low, least)
                 assert [float(label) for label in ticks] == pytest.approx(list(ticks.values()))
@@ -402,7 +402,7 @@ async def test_only_the_track_answers_the_mouse() -> None:
 
 async def test_the_page_ends_on_the_total_and_cuts_no_sentence() -> None:
     for size in SIZES:
-        app = LabApp(replace(POINT, places=()))
+        app = LabApp(replace(POINT, positions=()))
         async with app.run_test(size=size) as pilot:
             await hit(pilot, "w", *["full_stop"] * 20)
             said = " ".join(line.strip("│ ") for line in drawn(pilot).splitlines())
@@ -430,11 +430,11 @@ async def test_a_small_lab_keeps_results_and_the_way_out() -> None:
 
 
 def test_where_the_starting_values_come_from() -> None:
-    assert origin(POINT) == "starts from what the run measured"
-    assert origin(None) == "no run: values to play with"
-    assert origin(replace(POINT, alpha=None)) == "K and c from the run; not measured, placeholder: α 0.8"
-    assert origin(replace(POINT, c=None)) == "α and K from the run; not measured, placeholder: c 10"
-    assert origin(LabPoint(k=4)) == "K from the run; not measured, placeholder: α 0.8, c 10"
+    assert values_origin(POINT) == "starts from what the run measured"
+    assert values_origin(None) == "no run: values to play with"
+    assert values_origin(replace(POINT, alpha=None)) == "K and c from the run; not measured, placeholder: α 0.8"
+    assert values_origin(replace(POINT, c=None)) == "α and K from the run; not measured, placeholder: c 10"
+    assert values_origin(LabPoint(k=4)) == "K from the run; not measured, placeholder: α 0.8, c 10"
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -17,7 +17,7 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
 from specviz.core.source import RECORDED
-from specviz.lab.lossless import toy_shares
+from specviz.lab.lossless import toy_id_masses
 from specviz.render import transcript, transcript_pages
 from specviz.render.glyphs import UNICODE
 from specviz.render.transcript import Transcript
@@ -129,9 +129,9 @@ def test_what_is_settled_stays_where_it_is(short_pages: None) -> None:
     while top > 0:
         bottom = top + height - 1
         line = text_of(made)[bottom]
-        moved = made.measure_pages(top - height, bottom)
-        top += moved
-        assert text_of(made)[bottom + moved] == line
+        stepped = made.measure_pages(top - height, bottom)
+        top += stepped
+        assert text_of(made)[bottom + stepped] == line
         seen.append(line)
         top -= height
     assert len(seen) > 12
@@ -559,4 +559,4 @@ async def test_a_tested_position_that_cannot_be_read_back_leaves_the_one_that_ca
         spoil(path, 1, 400)
         app.timeline.rounds._recent.clear()
         await hit(pilot, "l", "w")
-        assert isinstance(app.screen, LosslessScreen) and app.screen.rows == toy_shares()
+        assert isinstance(app.screen, LosslessScreen) and app.screen.rows == toy_id_masses()

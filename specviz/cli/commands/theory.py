@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import click
 
 from specviz.cli.shared.terminal_output import CHART_ROWS, columns_beside, print_chart, print_table, room
+from specviz.core.options import MAX_K
 from specviz.maths import formulas
 from specviz.maths.derivations import derivations
-from specviz.maths.formula_table import EDGE, Row, in_words, rows, thumb_notes
+from specviz.maths.formula_table import Row, best_k_label, rows, thumb_notes
 from specviz.render.chart import Layer
 from specviz.render.console import show, speaks_unicode
 from specviz.render.glyphs import glyphs
@@ -59,7 +60,7 @@ def _print_formulas(table: Sequence[Row]) -> None:
             f"{row.c:g}",
             f"{row.expected_tokens:.3f}",
             f"{row.speedup:.2f}{'!' if row.speedup < 1 else ' '}",
-            in_words(row.best_k),
+            best_k_label(row.best_k),
             f"{row.best_speedup:.2f}",
             "–" if row.break_even_alpha is None else f"{row.break_even_alpha:.3f}",
             f"{row.ceiling:.2f}",
@@ -114,8 +115,8 @@ def _plot(alphas: Sequence[float], costs: Sequence[float]) -> None:
 
 def _chart(alphas: Sequence[float], c: float) -> None:
     signs = glyphs(not speaks_unicode(sys.stdout))
-    curves = [[formulas.speedup(alpha, k, c) for k in range(EDGE + 1)] for alpha in alphas]
-    best = [formulas.best_k(alpha, c, EDGE) for alpha in alphas]
+    curves = [[formulas.speedup(alpha, k, c) for k in range(MAX_K + 1)] for alpha in alphas]
+    best = [formulas.best_k(alpha, c, MAX_K) for alpha in alphas]
     high, ticks = y_axis(0.0, scale(max(1.2, *(max(values) for values in curves))), CHART_ROWS)
     columns = columns_beside(ticks)
     grid = k_grid(columns, CHART_ROWS, 0.0, high)
@@ -125,7 +126,7 @@ def _chart(alphas: Sequence[float], c: float) -> None:
     layers += [sign(grid, name, name, k, speed) for name, (k, speed) in zip(LETTERS, best, strict=False)]
     show(f"speedup over K, c = {c:g} (below 1 the target alone is faster; a letter marks the best K)")
     key = [
-        (name, name, f"α = {alpha:g}: best K {in_words(k)}, {speed:.2f}×")
+        (name, name, f"α = {alpha:g}: best K {best_k_label(k)}, {speed:.2f}×")
         for name, alpha, (k, speed) in zip(LETTERS, alphas, best, strict=False)
     ]
     print_chart(grid, layers, ticks, k_ticks(columns), signs, _style, key)

@@ -8,7 +8,7 @@ from textual.screen import Screen
 
 from specviz.core.errors import SpecvizError
 from specviz.core.rule import EXACT
-from specviz.lab.lossless import Share, condensed, shares, toy_shares
+from specviz.lab.lossless import IdMass, condense, id_masses, toy_id_masses
 from specviz.lab.model import LabPoint, TestedPosition
 from specviz.render.screen_text import literal
 from specviz.ui.lab.keys import PAGE_KEYS, bindings
@@ -35,7 +35,7 @@ class LosslessScreen(Screen[None]):
 
     def __init__(self, point: LabPoint | None, *, ascii: bool) -> None:
         super().__init__()
-        self.point = point if point is not None and point.places and point.rule.lossless else None
+        self.point = point if point is not None and point.positions and point.rule.lossless else None
         self.place = self.point.at if self.point else 0
         self._lost = ""
         self._position = self._read(self.place)
@@ -54,15 +54,15 @@ class LosslessScreen(Screen[None]):
         self._update()
 
     @property
-    def rows(self) -> tuple[Share, ...]:
+    def rows(self) -> tuple[IdMass, ...]:
         """The ids shown: all there are."""
         if self.point is None or self._position is None:
-            return toy_shares()
-        return condensed(shares(self._position.drafted, self.point.rule), 13)
+            return toy_id_masses()
+        return condense(id_masses(self._position.drafted, self.point.rule), 13)
 
     def _read(self, place: int) -> TestedPosition | None:
         try:
-            return self.point.places[place] if self.point else None
+            return self.point.positions[place] if self.point else None
         except SpecvizError as error:
             self._lost = literal(str(error))
             return None
@@ -81,7 +81,7 @@ class LosslessScreen(Screen[None]):
         can = {
             "step(1)": self.step < self.last_step,
             "step(-1)": self.step > 0,
-            "place(1)": self.point is not None and self.place + 1 < len(self.point.places),
+            "place(1)": self.point is not None and self.place + 1 < len(self.point.positions),
             "place(-1)": self.point is not None and self.place > 0,
         }
         self._keys.show([(key, tuple(can.get(action, True) for action in key.actions)) for key in PAGE_KEYS])
@@ -89,7 +89,7 @@ class LosslessScreen(Screen[None]):
     def _where(self) -> str:
         if self.point and self._position:
             at = f"round {self._position.round}, draft {self._position.row + 1}"
-            return f"{at}   tested position {self.place + 1} of {len(self.point.places)}"
+            return f"{at}   tested position {self.place + 1} of {len(self.point.positions)}"
         if self._lost:
             return "this is a toy pair"
         if self._ran is not None and not self._ran.rule.lossless:
@@ -104,7 +104,7 @@ class LosslessScreen(Screen[None]):
 
     def action_place(self, steps: int) -> None:
         if self.point:
-            place = max(0, min(self.place + steps, len(self.point.places) - 1))
+            place = max(0, min(self.place + steps, len(self.point.positions) - 1))
             self._lost = ""
             if position := self._read(place):
                 self.place, self._position = place, position

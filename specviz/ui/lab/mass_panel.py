@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from specviz.core.rule import EXACT, Rule
 from specviz.core.safe_text import visible
-from specviz.lab.lossless import Share, total
+from specviz.lab.lossless import IdMass, total
 from specviz.render.cells import Part, fit, wrapped
 from specviz.render.glyphs import panel_css
 from specviz.render.numbers import prob
@@ -50,9 +50,9 @@ class MassPanel(CellWidget):
     """
     )
 
-    _shown: tuple[tuple[Share, ...], int, int | None, Rule] = ((), 0, None, EXACT)
+    _shown: tuple[tuple[IdMass, ...], int, int | None, Rule] = ((), 0, None, EXACT)
 
-    def show(self, rows: tuple[Share, ...], step: int, drafted: int | None, rule: Rule) -> None:
+    def show(self, rows: tuple[IdMass, ...], step: int, drafted: int | None, rule: Rule) -> None:
         """``rows`` after ``step`` steps; ``drafted`` is the id that was tested."""
         if (rows, step, drafted, rule) != self._shown:
             self._shown = rows, step, drafted, rule
@@ -81,7 +81,7 @@ class MassPanel(CellWidget):
         titles = ("p", "q", "accept", "resamp", "sum")
         return [(fit("token", _TOKEN) + "".join(" " + title.rjust(_NUMBER) for title in titles), "head")]
 
-    def _row(self, row: Share, step: int, summed: bool, drafted: int | None, cells: int, largest: float) -> list[Part]:
+    def _row(self, row: IdMass, step: int, summed: bool, drafted: int | None, cells: int, largest: float) -> list[Part]:
         ascii = self._glyphs.ascii
         name = "others, scaled" if row.bytes is None else visible(row.bytes, ascii=ascii)
         tested = row.id is not None and row.id == drafted
@@ -92,7 +92,7 @@ class MassPanel(CellWidget):
             parts += [("  ", "text"), *self._bar(row, step, cells, largest)]
         return parts
 
-    def _numbers(self, row: Share, step: int, summed: bool) -> list[Part]:
+    def _numbers(self, row: IdMass, step: int, summed: bool) -> list[Part]:
         def cell(value: float, revealed: bool, style: str) -> Part:
             return (" " + (prob(value, 3) if revealed else "").rjust(_NUMBER), style)
 
@@ -104,7 +104,7 @@ class MassPanel(CellWidget):
             cell(row.accepted + row.resampled, summed, "said"),
         ]
 
-    def _bar(self, row: Share, step: int, cells: int, largest: float) -> list[Part]:
+    def _bar(self, row: IdMass, step: int, cells: int, largest: float) -> list[Part]:
         """Up to p, and on to q where the draft gives more than the target takes."""
         signs = self._glyphs
         accepted, p, q = (round(value / largest * cells) for value in (row.accepted, row.p, row.q))
@@ -121,7 +121,7 @@ class MassPanel(CellWidget):
         parts.append((" " * (cells - max(p, q)), "text"))
         return parts
 
-    def _total(self, rows: Sequence[Share], step: int) -> list[Part]:
+    def _total(self, rows: Sequence[IdMass], step: int) -> list[Part]:
         whole = total(rows)
         return [(fit("  sum", _TOKEN), "head"), *self._numbers(whole, step, step >= STAGES + len(rows) - 1)]
 
@@ -149,7 +149,7 @@ def _marked(parts: list[Part], at: int, mark: Part) -> list[Part]:
     return cells
 
 
-def _said(rows: Sequence[Share], step: int, rule: Rule, ascii: bool) -> list[str]:
+def _said(rows: Sequence[IdMass], step: int, rule: Rule, ascii: bool) -> list[str]:
     whole = total(rows)
     accepted, rejected = prob(whole.accepted), prob(1.0 - whole.accepted)
 

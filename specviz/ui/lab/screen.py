@@ -9,18 +9,19 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
 
+from specviz.core.options import MAX_K
 from specviz.lab.model import (
     NAMES,
-    Choice,
     LabPoint,
     Name,
-    begin,
+    SliderValues,
     cost,
-    origin,
-    share,
+    slider_fraction,
     speed_curve,
+    starting_values,
     token_curve,
-    written,
+    values_origin,
+    written_formulas,
 )
 from specviz.maths.formula_table import Row
 from specviz.render.glyphs import glyphs
@@ -54,7 +55,7 @@ class LabScreen(Screen[None]):
     def __init__(self, point: LabPoint | None, *, ascii: bool) -> None:
         super().__init__()
         self.point = point
-        self.choice = begin(point)
+        self.choice = starting_values(point)
         self.selected: Name = "alpha"
         self._ascii = ascii
         self._glyphs = glyphs(ascii)
@@ -92,16 +93,16 @@ class LabScreen(Screen[None]):
         for name, slider in self._sliders.items():
             measured = self._measured(name)
             slider.show(
-                self.choice.share(name),
+                self.choice.fraction(name),
                 self._value(name, chosen),
-                measured=None if measured is None else share(name, measured),
+                measured=None if measured is None else slider_fraction(name, measured),
                 note=self._note(name),
                 selected=name == self.selected,
             )
         self._tokens.show(self._token_view(chosen))
         self._speed.show(self._speed_view(chosen))
         self._show_lengths(chosen)
-        self._formulas.show(written(chosen), self._comparison())
+        self._formulas.show(written_formulas(chosen), self._comparison())
 
     def _show_lengths(self, chosen: Row) -> None:
         """At the run's K the rounds are marked, and expected by the K_r they had."""
@@ -120,7 +121,7 @@ class LabScreen(Screen[None]):
 
     def _title_fields(self) -> list[StatusField]:
         fields = [StatusField(("formula lab", "lab"), 0, "strong")]
-        return [*fields, StatusField((origin(self.point), ""), 1, "quiet")]
+        return [*fields, StatusField((values_origin(self.point), ""), 1, "quiet")]
 
     def _value(self, name: Name, chosen: Row) -> str:
         match name:
@@ -155,12 +156,14 @@ class LabScreen(Screen[None]):
             limit = (self._words("1/(1 − α)"), 1 / (1 - chosen.alpha))
         measured = None
         if point and point.at_k:
-            measured = MeasuredPoint(min(point.k, 32), point.at_k.value, point.at_k.ci)
+            measured = MeasuredPoint(min(point.k, MAX_K), point.at_k.value, point.at_k.ci)
         title = f"E[N] over K   {chosen.expected_tokens:.2f} at K {chosen.k}"
         return CurveView(title, token_curve(chosen.alpha), 1.0, chosen.k, measured=measured, limit=limit)
 
     def _speed_view(self, chosen: Row) -> CurveView:
-        best = self._words(f"best K {'≥ ' if chosen.best_k >= 32 else ''}{chosen.best_k}: {chosen.best_speedup:.2f}×")
+        best = self._words(
+            f"best K {'≥ ' if chosen.best_k >= MAX_K else ''}{chosen.best_k}: {chosen.best_speedup:.2f}×"
+        )
         return CurveView(
             f"speedup over K   {best}",
             speed_curve(chosen.alpha, chosen.c),
@@ -179,7 +182,7 @@ class LabScreen(Screen[None]):
             return None
         cost, ends = 1 + point.k / point.c, point.at_k.ci
         return MeasuredPoint(
-            min(point.k, 32), point.at_k.value / cost, (ends[0] / cost, ends[1] / cost) if ends else None
+            min(point.k, MAX_K), point.at_k.value / cost, (ends[0] / cost, ends[1] / cost) if ends else None
         )
 
     def _comparison(self) -> tuple[str, ...]:
@@ -206,7 +209,7 @@ class LabScreen(Screen[None]):
 
     # -- keys and mouse
 
-    def _choose(self, choice: Choice) -> None:
+    def _choose(self, choice: SliderValues) -> None:
         if choice != self.choice:
             self.choice = choice
             self._update()
@@ -220,13 +223,13 @@ class LabScreen(Screen[None]):
         self._select(NAMES[(NAMES.index(self.selected) + steps) % len(NAMES)])
 
     def action_move(self, steps: int) -> None:
-        self._choose(self.choice.moved(self.selected, steps))
+        self._choose(self.choice.stepped(self.selected, steps))
 
     def action_k(self, steps: int) -> None:
-        self._choose(self.choice.moved("k", steps))
+        self._choose(self.choice.stepped("k", steps))
 
     def action_reset(self) -> None:
-        self._choose(begin(self.point))
+        self._choose(starting_values(self.point))
 
     def action_why(self) -> None:
         self.app.push_screen(LosslessScreen(self.point, ascii=self._ascii))
@@ -246,13 +249,13 @@ class LabScreen(Screen[None]):
     def _slid(self, message: Slider.Slid) -> None:
         name = self._name_of(message.slider)
         self._select(name)
-        self._choose(self.choice.slid(name, message.share))
+        self._choose(self.choice.at_fraction(name, message.share))
 
     @on(Slider.Nudged)
     def _nudged(self, message: Slider.Nudged) -> None:
         name = self._name_of(message.slider)
         self._select(name)
-        self._choose(self.choice.moved(name, message.steps))
+        self._choose(self.choice.stepped(name, message.steps))
 
     def _name_of(self, slider: Slider) -> Name:
         return next(name for name, known in self._sliders.items() if known is slider)

@@ -6,8 +6,9 @@ from typing import Any
 from specviz.bench.report import BenchReport, BestK, ChosenK
 from specviz.bench.samples import RoundCost
 from specviz.cli.commands.bench.tables import DASH, named, print_table, stacked
+from specviz.core.options import MAX_K
 from specviz.core.units import bytes_in_words
-from specviz.maths.formula_table import EDGE, in_words
+from specviz.maths.formula_table import best_k_label
 
 BEST = ("best K", "measured", "by measured cost", "by the model", "at α", "at c")
 COSTS = ("", "round\nms", "forwards\nms", "share\noutside", "most\nmemory")
@@ -54,7 +55,7 @@ def best_row(best: BestK) -> list[str]:
 
 def best_notes(report: BenchReport) -> list[str]:
     ks = ", ".join(map(str, report.plan.ks))
-    notes = [f"Measured and by measured cost: of K = {ks}; by the model: of K = 0 to {EDGE}, α of all K together."]
+    notes = [f"Measured and by measured cost: of K = {ks}; by the model: of K = 0 to {MAX_K}, α of all K together."]
     choices = (each for best in report.best for each in (best.measured, best.measured_cost, best.model))
     if any(choice and choice.k == 0 for choice in choices):
         notes.append("0: do not speculate, the target alone is as fast or faster.")
@@ -62,4 +63,4 @@ def best_notes(report: BenchReport) -> list[str]:
 
 
 def _choice(choice: ChosenK | None) -> str:
-    return DASH if choice is None else f"{in_words(choice.k)} ({choice.speedup:.2f}×)"
+    return DASH if choice is None else f"{best_k_label(choice.k)} ({choice.speedup:.2f}×)"
