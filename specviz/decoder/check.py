@@ -1,4 +1,4 @@
-"""What `specviz check` says of the models beside what they are to each other: files, code, layers, template, prompt."""
+"""The findings of `specviz check` beyond compatibility: files, custom code, devices, drafters, template, prompt."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from specviz.core.units import bytes_in_words
 from specviz.decoder.checkpoints.files import Problem, Weights
 from specviz.decoder.checkpoints.location import CheckpointLocation
 from specviz.decoder.drafters.protocol import drafter_factories
-from specviz.decoder.loading.compiling import missing_toolchain, why_not_of
+from specviz.decoder.loading.compiling import config_uncompilable_reason, missing_toolchain
 from specviz.decoder.models.cache_support import unsupported_reason
 from specviz.decoder.pairing.compatibility import check_pair
 from specviz.decoder.pairing.finding import Finding, refused_finding
@@ -17,8 +17,8 @@ from specviz.decoder.pairing.placement import Placement, placements, quantisatio
 from specviz.decoder.pairing.prompt import has_template, no_template, read_prompt
 
 
-def look_over(options: RunOptions, locations: Mapping[Role, CheckpointLocation]) -> list[Finding]:
-    """Every line about the models at ``locations``; what takes all of them only where all can be read."""
+def check_models(options: RunOptions, locations: Mapping[Role, CheckpointLocation]) -> list[Finding]:
+    """All findings about the models at ``locations``; those that compare models only if every model can be read."""
     models: dict[Role, ModelFacts] = {}
     findings: list[Finding] = []
     for role, location in locations.items():
@@ -40,13 +40,13 @@ def look_over(options: RunOptions, locations: Mapping[Role, CheckpointLocation])
 
 
 def _files(
-    locations: Mapping[Role, CheckpointLocation], models: Mapping[Role, ModelFacts], asked: PairOptions
+    locations: Mapping[Role, CheckpointLocation], models: Mapping[Role, ModelFacts], options: PairOptions
 ) -> Iterator[Finding]:
-    columns = {role: _where(location, models.get(role)) for role, location in locations.items()}
-    coming = [text for role, model in models.items() if (text := _to_come(model))]
-    shown = columns.get("draft", ""), columns.get("target", "")
-    if coming or len(locations) == len(asked.roles):
-        yield Finding("files", "note" if coming else "pass", "; ".join(coming) or "nothing is to be downloaded", shown)
+    values = {role: _where(location, models.get(role)) for role, location in locations.items()}
+    downloads = [text for role, model in models.items() if (text := _download(model))]
+    columns = values.get("draft", ""), values.get("target", "")
+    if downloads or len(locations) == len(options.roles):
+        yield Finding("files", "note" if downloads else "pass", "; ".join(downloads) or "nothing to download", columns)
 
 
 def _where(location: CheckpointLocation, model: ModelFacts | None) -> str:
@@ -55,71 +55,78 @@ def _where(location: CheckpointLocation, model: ModelFacts | None) -> str:
     if location.repository is None:
         return "this machine"
     missing = location.missing(model.weights.files) if model and isinstance(model.stored, Weights) else {}
-    return f"hub, {bytes_in_words(sum(missing.values()))} to come" if missing else "hub, all in the cache"
+    return f"hub, {bytes_in_words(sum(missing.values()))} to download" if missing else "hub, all in the cache"
 
 
-def _to_come(model: ModelFacts) -> str | None:
+def _download(model: ModelFacts) -> str | None:
     missing = model.location.missing(model.weights.files) if isinstance(model.stored, Weights) else {}
     if not missing:
         return None
     files = "1 file" if len(missing) == 1 else f"{len(missing)} files"
-    return f"a run downloads {files} of the {model.role} {model.name}, {bytes_in_words(sum(missing.values()))}"
+    return f"a run will download {files} of the {model.role} {model.name}, {bytes_in_words(sum(missing.values()))}"
 
 
 def _code(models: Mapping[Role, ModelFacts]) -> Iterator[Finding]:
     if not models:
         return
-    own = {role: ", ".join(sorted({at.split(".")[0] + ".py" for at in m.code.values()})) for role, m in models.items()}
-    run = [role for role, model in models.items() if model.code and model.trusted]
-    columns = own.get("draft") or _none("draft", models), own.get("target") or _none("target", models)
-    if run:
-        yield Finding("own code", "note", f"Python of the {' and the '.join(run)} is run: --trust-remote-code", columns)
+    files = {
+        role: ", ".join(sorted({reference.split(".")[0] + ".py" for reference in model.code.values()}))
+        for role, model in models.items()
+    }
+    trusted = [role for role, model in models.items() if model.code and model.trusted]
+    columns = files.get("draft") or _none("draft", models), files.get("target") or _none("target", models)
+    if trusted:
+        text = f"--trust-remote-code runs Python files of the {' and the '.join(trusted)}"
+        yield Finding("custom code", "note", text, columns)
     else:
-        yield Finding("own code", "pass", "none is run", columns)
+        yield Finding("custom code", "pass", "none runs", columns)
 
 
 def _none(role: Role, models: Mapping[Role, ModelFacts]) -> str:
     return "none" if role in models else ""
 
 
-def _placement(draft: ModelFacts | None, target: ModelFacts, asked: PairOptions) -> Iterator[Finding]:
+def _placement(draft: ModelFacts | None, target: ModelFacts, options: PairOptions) -> Iterator[Finding]:
     if any(model and isinstance(model.stored, Problem) for model in (draft, target)):
         return
     try:
-        locations = placements(asked, draft, target)
+        places = placements(options, draft, target)
     except SpecvizError as error:
         yield Finding("device", "refuse", str(error), ("", ""))
         return
-    rows = list(zip((draft, target), locations, strict=True))
-    at_draft, at_target = (_device(at) for _, at in rows)
-    yield Finding("device", "pass", "where they would run" if draft else "where it would run", (at_draft, at_target))
-    of_draft, of_target = (_dtype(model, at) for model, at in rows)
-    yield Finding("dtype", "pass", "of the weights", (of_draft, of_target))
-    if asked.compile:
-        yield _compiled([(model, at) for model, at in rows if model and at])
+    rows = list(zip((draft, target), places, strict=True))
+    draft_device, target_device = (_device(place) for _, place in rows)
+    text = "where they would run" if draft else "where it would run"
+    yield Finding("device", "pass", text, (draft_device, target_device))
+    draft_dtype, target_dtype = (_dtype(model, place) for model, place in rows)
+    yield Finding("dtype", "pass", "of the weights", (draft_dtype, target_dtype))
+    if options.compile:
+        yield _compiled([(model, place) for model, place in rows if model and place])
 
 
 def _compiled(rows: Sequence[tuple[ModelFacts, Placement]]) -> Finding:
-    """What --compile would come to, as far as it shows without weights."""
-    devices = dict.fromkeys(at.device for _, at in rows)
-    reasons = [f"nothing is compiled for {device}: {why}" for device in devices if (why := missing_toolchain(device))]
-    reasons += [
-        f"the {model.role} is not compiled: {why}"
-        for model, _ in rows
-        if not unsupported_reason(model.config) and (why := why_not_of(model.config))
+    """What --compile would do, as far as that is known without the weights."""
+    devices = dict.fromkeys(place.device for _, place in rows)
+    reasons = [
+        f"nothing is compiled for {device}: {reason}" for device in devices if (reason := missing_toolchain(device))
     ]
-    text = " ".join(reasons) or "tried when it is loaded"
+    reasons += [
+        f"the {model.role} is not compiled: {reason}"
+        for model, _ in rows
+        if not unsupported_reason(model.config) and (reason := config_uncompilable_reason(model.config))
+    ]
+    text = " ".join(reasons) or "tried after loading"
     return Finding("compiled", "note" if reasons else "pass", text, ("", ""))
 
 
-def _device(at: Placement | None) -> str:
-    return "" if at is None else f"{at.device} and more" if at.spread else str(at.device)
+def _device(place: Placement | None) -> str:
+    return "" if place is None else f"{place.device} and more" if place.spread else str(place.device)
 
 
-def _dtype(model: ModelFacts | None, at: Placement | None) -> str:
-    if model is None or at is None:
+def _dtype(model: ModelFacts | None, place: Placement | None) -> str:
+    if model is None or place is None:
         return ""
-    return quantisation(model.config) or str(at.dtype).removeprefix("torch.")
+    return quantisation(model.config) or str(place.dtype).removeprefix("torch.")
 
 
 def _template(target: ModelFacts, options: RunOptions) -> Iterator[Finding]:
@@ -133,4 +140,4 @@ def _template(target: ModelFacts, options: RunOptions) -> Iterator[Finding]:
     except SpecvizError as error:
         yield Finding("prompt", "refuse", str(error), ("", "refused"))
     else:
-        yield Finding("prompt", "pass", "read by the target's tokenizer", ("", f"{len(prompt.ids)} tokens"))
+        yield Finding("prompt", "pass", "encoded by the target's tokenizer", ("", f"{len(prompt.ids)} tokens"))

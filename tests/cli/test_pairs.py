@@ -173,7 +173,7 @@ def test_pickles_are_read_only_when_asked_for(shelf: Shelf, folder: Path, capfd:
 
 
 @pytest.fixture
-def own_code(folder: Path) -> Path:
+def custom_code(folder: Path) -> Path:
     """A model with custom code."""
     for name, text in CODE.items():
         (folder / name).write_text(text)
@@ -183,25 +183,26 @@ def own_code(folder: Path) -> Path:
 
 
 def test_c58_code_of_its_own_is_run_by_a_flag_and_never_by_a_question(
-    shelf: Shelf, own_code: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    shelf: Shelf, custom_code: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("a question was asked"))
-    target = as_target(shelf, own_code)
+    target = as_target(shelf, custom_code)
     assert refused(capfd, *target) == (
-        f"--target {own_code} contains custom code (configuration_tiny.py), which runs only with --trust-remote-code. "
+        f"--target {custom_code} contains custom code (configuration_tiny.py), which runs only with "
+        "--trust-remote-code. "
         "Read that code before you pass the flag: it runs with all your permissions."
     )
     assert main(["check", *target, "--trust-remote-code"]) == 0
     out = capfd.readouterr().out
     assert "configuration_tiny.py" in out and "modeling_tiny.py" in out
-    assert "note, own code: Python of the target is run: --trust-remote-code" in out
+    assert "note, custom code: --trust-remote-code runs Python files of the target" in out
 
 
-def test_c58_code_of_its_own_loads_in_a_thread(shelf: Shelf, own_code: Path) -> None:
+def test_c58_code_of_its_own_loads_in_a_thread(shelf: Shelf, custom_code: Path) -> None:
     caught: list[Exception] = []
 
     def work(trust: bool) -> None:
-        pair = PairOptions(shelf.random(2), str(own_code), trust_remote_code=trust)
+        pair = PairOptions(shelf.random(2), str(custom_code), trust_remote_code=trust)
         try:
             LiveSource(RunOptions(pair, Settings(), calibrate=0)).open(lambda _: None)
         except Exception as error:
@@ -223,11 +224,20 @@ def test_check_has_a_line_for_everything(
         pair = ["--draft", "org/draft", "--target", "org/target"]
         assert main(["check", *pair]) == 0
         out = capfd.readouterr().out
-        for subject in ("files", "own code", "architecture", "weights", "device", "dtype", "chat template", "prompt"):
+        for subject in (
+            "files",
+            "custom code",
+            "architecture",
+            "weights",
+            "device",
+            "dtype",
+            "chat template",
+            "prompt",
+        ):
             assert re.search(rf"^{subject} .*(pass|note)$", out, re.MULTILINE), subject
         size = len(hub.models["org/draft"].files["model.safetensors"]) / 1e6
-        assert f"hub, {size:.1f} MB to come" in " ".join(out.split())
-        assert f"a run downloads 1 file of the draft org/draft, {size:.1f} MB" in out
+        assert f"hub, {size:.1f} MB to download" in " ".join(out.split())
+        assert f"a run will download 1 file of the draft org/draft, {size:.1f} MB" in out
         assert not hub.weights_asked
         assert not re.search("^compiled", out, re.MULTILINE)
         assert main(["check", *pair, "--compile"]) == 0

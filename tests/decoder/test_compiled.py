@@ -15,7 +15,7 @@ from torch._inductor import cpp_builder
 
 from specviz.core.events import Progress, Settings
 from specviz.decoder.loading import compiling
-from specviz.decoder.loading.compiling import compile_models, missing_toolchain, why_not
+from specviz.decoder.loading.compiling import compile_models, missing_toolchain, uncompilable_reason
 from specviz.decoder.measuring.assisted import forward_only_ms, run_ours
 from specviz.decoder.models import compiled_forward, static_cache
 from specviz.decoder.models.causal_model import CausalModel
@@ -237,7 +237,7 @@ def test_a_graph_that_says_something_else_is_not_used(shelf: Shelf, monkeypatch:
 )
 def test_only_plain_attention_is_compiled(name: str, reason: str | None) -> None:
     model = CausalModel(random_of(FAMILIES[name]), role="target", name=name, vocab_size=VOCAB, context=64)
-    assert why_not(model) == reason
+    assert uncompilable_reason(model) == reason
     if reason:
         said: list[Any] = []
         assert compile_models([model], True, said.append) == (f"The target {name} is not compiled: {reason}",)
@@ -247,9 +247,12 @@ def test_only_plain_attention_is_compiled(name: str, reason: str | None) -> None
 
 def test_large_models_are_not_compiled_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     model = CausalModel(random(1), role="target", name="large", vocab_size=64, context=128)
-    assert why_not(model) is None
+    assert uncompilable_reason(model) is None
     monkeypatch.setattr(compiling, "MAX_CPU_BYTES", 1000)
-    assert why_not(model) == "on a CPU, steps with 26 kB of weights are limited by reading them, compiled or not."
+    assert (
+        uncompilable_reason(model)
+        == "on a CPU, steps with 26 kB of weights are limited by reading them, compiled or not."
+    )
 
 
 def test_what_is_kept_of_packed_weights_is_found_by_the_weights() -> None:

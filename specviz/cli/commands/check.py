@@ -62,11 +62,11 @@ def find(options: RunOptions) -> "list[Finding]":
 
     findings = [refused_finding("files", role, error) for role, error in lost.items()]
     if locations:
-        from specviz.decoder.check import look_over
+        from specviz.decoder.check import check_models
         from specviz.decoder.loading.weights import quiet_libraries
 
         quiet_libraries()
-        findings += look_over(options, locations)
+        findings += check_models(options, locations)
     return findings
 
 

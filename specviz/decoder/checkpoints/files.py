@@ -108,7 +108,7 @@ def has_weights(names: Collection[str]) -> bool:
     return any(stem + end in names for stem in (SAFETENSORS, PICKLE) for end in ("", INDEX))
 
 
-def why_no_model(names: Collection[str]) -> Problem | None:
+def model_problem(names: Collection[str]) -> Problem | None:
     """What the files are instead of a model, by their names: GGUF, or an adapter."""
     if has_weights(names):
         return None
@@ -125,7 +125,7 @@ def why_no_model(names: Collection[str]) -> Problem | None:
     return None
 
 
-def why_no_weights(names: Collection[str], folder: Path, *, pickle: bool) -> Problem | None:
+def weights_problem(names: Collection[str], folder: Path, *, pickle: bool) -> Problem | None:
     """Why the files ``names``, local or on the hub, do not include usable weights."""
     try:
         usable = weights(names, folder, pickle=pickle)

@@ -22,7 +22,7 @@ from specviz.core.options import PairOptions, Role
 from specviz.core.source import Emit
 from specviz.core.units import bytes_in_words
 from specviz.decoder.checkpoints.download import download, resume
-from specviz.decoder.checkpoints.files import ADAPTER, CONFIG, Problem, describing, scan, why_no_model
+from specviz.decoder.checkpoints.files import ADAPTER, CONFIG, Problem, describing, model_problem, scan
 from specviz.decoder.checkpoints.hub_errors import HubRequest, describe, is_hub_refusal, unavailable_from
 from specviz.decoder.checkpoints.location import CheckpointLocation, HubUnavailable, Repository, find_local, hub_id
 
@@ -106,7 +106,7 @@ class Locator:
         blobs = {s.rfilename: (s.lfs.sha256 if s.lfs else s.blob_id) or "" for s in siblings}
         repository = Repository(request.id, str(info.sha), blobs)
         location = CheckpointLocation(request.role, request.name, Path(), files, repository)
-        if problem := why_no_model(files):
+        if problem := model_problem(files):
             raise location.error_for(problem)
         if CONFIG not in files:
             raise location.error_for(Problem(f"has no {CONFIG}"))
@@ -136,7 +136,7 @@ def from_cache(request: HubRequest, unavailable: HubUnavailable) -> CheckpointLo
         raise SpecvizError(f"{model}{revision} is not in the cache, and {unavailable.reason}. {unavailable.suggestion}")
     note = None if unavailable.by_choice else f"{model} was loaded from the cache: {unavailable.reason}."
     location = CheckpointLocation(request.role, request.name, folder, scan(folder), unavailable=unavailable, note=note)
-    if problem := why_no_model(location.files):
+    if problem := model_problem(location.files):
         raise location.error_for(problem)
     return location
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from specviz import bundled
 from specviz.core.errors import SpecvizError
 from specviz.core.options import Role
-from specviz.decoder.checkpoints.files import CONFIG, Problem, has_weights, is_gguf, scan, why_no_model
+from specviz.decoder.checkpoints.files import CONFIG, Problem, has_weights, is_gguf, model_problem, scan
 
 HUB_PREFIX = "hub:"
 HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
@@ -109,7 +109,7 @@ def _local_folder(role: Role, name: str, path: Path) -> CheckpointLocation:
     files = scan(path)
     could_be_hub = HUB_ID.fullmatch(name) is not None
     location = CheckpointLocation(role, name, path, files)
-    if problem := why_no_model(files):
+    if problem := model_problem(files):
         raise location.error_for(problem)
     if CONFIG not in files:
         lacks = f"has no {CONFIG}" + ("" if has_weights(files) else " and no weights")

@@ -61,7 +61,7 @@ def compile_models(models: Sequence[CausalModel], requested: bool | None, emit: 
 
 def _compile(model: CausalModel, twin: CausalModel | None) -> None:
     """Raises CannotCompile."""
-    if (reason := why_not(model)) is not None:
+    if (reason := uncompilable_reason(model)) is not None:
         raise CannotCompile(reason)
     try:
         expected = _trial(model)
@@ -88,10 +88,10 @@ def _compile(model: CausalModel, twin: CausalModel | None) -> None:
         raise CannotCompile(f"its compiled probabilities differ from the originals by {difference:.2g}.")
 
 
-def why_not(model: CausalModel) -> str | None:
+def uncompilable_reason(model: CausalModel) -> str | None:
     """Why the forward of ``model`` cannot be compiled; None if it can."""
     module: Any = model.model
-    if (reason := why_not_of(module.config, module)) is not None:
+    if (reason := config_uncompilable_reason(module.config, module)) is not None:
         return reason
     if len(set((getattr(module, "hf_device_map", None) or {}).values())) > 1:
         return "it is split over several devices."
@@ -104,7 +104,7 @@ def why_not(model: CausalModel) -> str | None:
     return None
 
 
-def why_not_of(config: Any, module: Any = None) -> str | None:
+def config_uncompilable_reason(config: Any, module: Any = None) -> str | None:
     """The same from the configuration alone; ``module``: the model, if it is loaded."""
     kind = None if module is None else type(module)
     layers = DynamicCache(config=config).layers if rollback_method(config, kind) is CROP else []

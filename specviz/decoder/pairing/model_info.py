@@ -23,7 +23,7 @@ from specviz.decoder.checkpoints.files import (
     read_json,
     tokenizer_files,
     weights,
-    why_no_weights,
+    weights_problem,
 )
 from specviz.decoder.checkpoints.location import CheckpointLocation
 from specviz.decoder.models.cache_support import unsupported_message, unsupported_reason
@@ -105,7 +105,7 @@ def read_files(location: CheckpointLocation, options: PairOptions) -> ModelFiles
     config = _read(
         location, "configuration", lambda: AutoConfig.from_pretrained(location.folder, trust_remote_code=trust)
     )
-    if reason := _why_not_decoder_only(config, code):
+    if reason := _not_decoder_only_reason(config, code):
         raise location.error_for(Problem(f"cannot be used: {reason}", "Use a decoder-only language model."))
     _, revision = options.model(location.role)
     return ModelFiles(location, revision, config, _weights(location, options.allow_pickle), code, trust)
@@ -201,11 +201,11 @@ def _tokenizer(location: CheckpointLocation, trust: bool) -> Any:
 
 
 def _weights(location: CheckpointLocation, pickle: bool) -> Weights | Problem:
-    problem = why_no_weights(location.files, location.folder, pickle=pickle)
+    problem = weights_problem(location.files, location.folder, pickle=pickle)
     return problem or weights(location.files, location.folder, pickle=pickle) or Problem("has no weights")
 
 
-def _why_not_decoder_only(config: Any, code: dict[str, str]) -> str | None:
+def _not_decoder_only_reason(config: Any, code: dict[str, str]) -> str | None:
     kind = config.model_type
     if getattr(config, "is_encoder_decoder", False):
         return f"{kind} is an encoder-decoder model"
