@@ -9,14 +9,14 @@ from specviz.render.numbers import compact_prob, distinguishing_digits
 
 _ENDS = 4
 """Cells of "0 " and " 1"."""
-_LEAST_BAR = 8
+_MIN_BAR = 8
 _NO_U = " " * len("u .00")
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptTest:
-    """Accepted iff ``u`` < ``chance``. ``held`` False: the test was never held, or does not count. None: still to come,
-    u later than the chance."""
+    """Accepted iff ``u`` < ``chance``. ``held`` False: the test did not take place or does not
+    count. None: not known yet; the chance is known before u."""
 
     chance: float | None
     u: float | None
@@ -25,7 +25,7 @@ class AcceptTest:
 
     @property
     def words(self) -> tuple[str, str]:
-        """The threshold, and u where it is known, with as few digits as tell them apart."""
+        """The threshold, and u where it is known, with the fewest digits that distinguish them."""
         if self.chance is None:
             return "", ""
         u, limit = ("", compact_prob(self.chance)) if self.u is None else distinguishing_digits(self.u, self.chance)
@@ -39,7 +39,7 @@ class AcceptTest:
 
 
 def number_line(test: AcceptTest, cells: int, glyphs: Glyphs) -> list[Line]:
-    """Three lines: the threshold above its place, the line from 0 to 1, u below its place."""
+    """Three lines: the threshold above its position, the line from 0 to 1, u below its position."""
     length = max(1, cells - _ENDS)
     filled, mark = test.marks(length)
     threshold, u = test.words
@@ -55,11 +55,11 @@ def number_line(test: AcceptTest, cells: int, glyphs: Glyphs) -> list[Line]:
 def number_bar(test: AcceptTest, cells: int, glyphs: Glyphs) -> Line:
     """The same on one line, its two numbers on either side."""
     threshold, u = test.words
-    before, behind = f"{threshold} " if threshold else "", f" {u or _NO_U}"
-    length = cells - len(before) - len(behind)
-    if length < _LEAST_BAR:
-        before, behind, length = "", "", max(1, cells)
-    return [(before, "head"), *_bar(test, *test.marks(length), length, glyphs), (behind, "head")]
+    before, after = f"{threshold} " if threshold else "", f" {u or _NO_U}"
+    length = cells - len(before) - len(after)
+    if length < _MIN_BAR:
+        before, after, length = "", "", max(1, cells)
+    return [(before, "head"), *_bar(test, *test.marks(length), length, glyphs), (after, "head")]
 
 
 def _bar(test: AcceptTest, filled: int, mark: int | None, length: int, glyphs: Glyphs) -> Line:
@@ -74,7 +74,7 @@ def _bar(test: AcceptTest, filled: int, mark: int | None, length: int, glyphs: G
 
 
 def _flag(text: str, pole: str, at: int, length: int, glyphs: Glyphs) -> Line:
-    """``text`` beside a pole that stands at cell ``at``, on the side where there is room."""
+    """``text`` beside a pole at cell ``at``, on the side that has room."""
     size = len(text) + 1
     if at + 1 + size <= length:
         return [(" " * at, "text"), (pole, "faint"), (f" {text}", "text")]

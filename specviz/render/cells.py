@@ -36,7 +36,7 @@ def padded(line: Iterable[Part], cells: int, *, ascii: bool = False) -> Line:
 
 
 def beside(columns: Sequence[Sequence[Line]], cells: Sequence[int], gap: int, *, ascii: bool = False) -> list[Line]:
-    """Columns of so many ``cells`` next to each other, as long as the longest."""
+    """Columns of the given ``cells`` side by side, as long as the longest."""
     lines: list[Line] = []
     for y in range(max((len(column) for column in columns), default=0)):
         line: Line = []
@@ -72,7 +72,7 @@ def bar(share: float, cells: int, eighths: Sequence[str]) -> str:
 
 
 def accept_bar(chance: float, u: float, cells: int) -> tuple[int, int]:
-    """Where a test bar is filled and where its mark stands: (filled cells, index of the mark).
+    """The filled cells of a test bar, and the index of its mark.
 
     The mark is inside the filled part exactly when u < chance, whatever the rounding.
     """

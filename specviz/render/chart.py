@@ -39,7 +39,7 @@ class Grid:
     high: float
 
     def level(self, value: float, rows: int) -> int:
-        """The row of ``rows``, counted from below, nearest to a value; values outside stand on the edge."""
+        """The row of ``rows``, counted from below, nearest to a value; values outside are clamped."""
         share = (value - self.low) / (self.high - self.low)
         return math.floor(0.5 + (rows - 1) * min(1.0, max(0.0, share)))
 
@@ -48,7 +48,7 @@ class Grid:
         return math.floor(0.5 + (columns - 1) * (round - 1) / max(1, self.rounds - 1))
 
     def line(self, values: RoundValues, breaks: Collection[int]) -> Dots:
-        """A connected line of dots through the values, interrupted where they are undefined or begin anew."""
+        """A connected line of dots through the values, interrupted where they are undefined or a segment begins."""
         dots: Dots = []
         previous: int | None = None
         for x, value, begins in self._samples(values, breaks, self.columns * DOTS_X):

@@ -62,7 +62,7 @@ def _frame(
 
 @cache
 def _figure() -> Any:
-    """The figure that all frames are drawn on. A subplot: a figure of its own could not outgrow the terminal."""
+    """The figure all frames are drawn on: a subplot, because a top-level figure is limited to the terminal's size."""
     master = Plot()
     master.subplots(1, 2)
     figure = master.subplot(1, 1)

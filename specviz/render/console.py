@@ -1,4 +1,4 @@
-"""Words on the normal screen: streams that cannot break, and tokens by origin."""
+"""Output on the normal screen: streams that accept every character, and tokens by origin."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ ORIGIN_MARKS: dict[Origin, tuple[str, str]] = {
     "bonus": ("+", "+"),
     "plain": ("=", "="),
 }
-"""(glyph, ASCII) that stands for a token's leading space, as in the app."""
+"""(glyph, ASCII) that replaces a token's leading space, as in the app."""
 ORIGIN_STYLES: dict[Origin, dict[str, object]] = {
     "accepted": {"fg": "cyan"},
     "resampled": {"fg": "magenta", "underline": True},
@@ -25,7 +25,7 @@ ORIGIN_STYLES: dict[Origin, dict[str, object]] = {
 
 
 def forgiving_streams() -> None:
-    """Let no character that the terminal's encoding lacks raise: it comes out as ``?``."""
+    """Print ``?`` for characters that the terminal's encoding lacks, instead of raising."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -46,7 +46,7 @@ def unicode_screen() -> bool:
 
 
 def plain_words(text: str, stream: TextIO) -> str:
-    """``text`` in what ``stream`` can write: α, ±, × and dashes become ASCII words where it must be."""
+    """``text`` in characters that ``stream`` can encode: α, ±, × and dashes become ASCII where necessary."""
     if speaks_unicode(stream):
         return text
     for sign, word in (

@@ -1,4 +1,4 @@
-"""How fast a download comes and when it will be there, from what was told of it and a clock."""
+"""The rate and remaining time of a download, from its progress events and a clock."""
 
 import time
 from collections import deque
@@ -8,12 +8,12 @@ from specviz.core.events import Progress
 from specviz.core.units import bytes_in_words, seconds_in_words
 
 WINDOW_S = 8.0
-"""The rate is that of the last seconds: long enough to be steady, short enough to follow the network."""
-LEAST_S = 0.5
+"""Seconds that the rate is averaged over."""
+MIN_S = 0.5
 
 
 class DownloadRate:
-    """Takes every Progress as it comes; the rate is bytes a second over the last seconds of one stage."""
+    """Fed with every Progress; the rate is bytes per second over the last seconds of one stage."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -31,15 +31,15 @@ class DownloadRate:
 
     @property
     def rate(self) -> float | None:
-        """Bytes a second; None before there is anything to tell it from."""
+        """Bytes per second; None before it can be measured."""
         if len(self._seen) < 2:
             return None
         seconds = self._seen[-1][0] - self._seen[0][0]
         came = self._seen[-1][1] - self._seen[0][1]
-        return came / seconds if seconds >= LEAST_S and came > 0 else None
+        return came / seconds if seconds >= MIN_S and came > 0 else None
 
     def words(self) -> str:
-        """Rate and time left as far as they are known, and the file: 4.2 MB/s, 8 min left, model.safetensors."""
+        """Rate and time left, where known, and the file: 4.2 MB/s, 8 min left, model.safetensors."""
         progress, rate = self._last, self.rate
         if progress is None:
             return ""

@@ -1,4 +1,4 @@
-"""Why each token of a round came out as it did, in words and with its numbers: pure functions of (round, row).
+"""Why each token of a round was accepted, rejected or drawn, in words and numbers: pure functions of (round, row).
 
 Row i < K is drafted token i + 1, row K the round's last token.
 """
@@ -40,7 +40,7 @@ def is_greedy(round: Round) -> bool:
 
 
 def sample_bytes(round: Round, drafted: Drafted) -> bytes | None:
-    """The bytes of what the target itself drew, where they are known from anything in the round."""
+    """The bytes of what the target itself drew, if any list of the round has them."""
     return next((token.bytes for token in _known(round, drafted) if token.id == drafted.target_sample), None)
 
 
@@ -261,9 +261,9 @@ def end_text(end: End, glyphs: Glyphs = UNICODE) -> str:
 
 
 class NgramSource(NamedTuple):
-    """A drafted token that stood at position ``at`` of ``source``.
+    """A drafted token copied from position ``at`` of ``source``.
 
-    Its draft begins there behind the last ``n`` tokens of the text; ``start`` is where these stand.
+    Its draft continues a match of the last ``n`` tokens of the text, which begins at ``start``.
     """
 
     n: int
@@ -278,7 +278,7 @@ class NgramSource(NamedTuple):
 
 
 def ngram_source(drafted: Drafted, row: int) -> NgramSource | None:
-    """Where drafted token ``row`` of a round was copied from; None where its drafter notes no such place."""
+    """Where drafted token ``row`` of a round was copied from; None where its drafter records no position."""
     n, source, at = map(drafted.detail.get, SOURCE_KEYS)
     if type(n) is not int or type(at) is not int or source not in ("text", "corpus"):
         return None

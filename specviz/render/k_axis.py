@@ -20,7 +20,7 @@ def k_grid(columns: int, rows: int, low: float, high: float) -> Grid:
 
 
 def k_ticks(columns: int) -> Mapping[str, int]:
-    """Where K = 0, 4, 8, ... stand on a ``k_grid``."""
+    """The ticks K = 0, 4, 8, ... of a ``k_grid``."""
     step = next(step for least, step in _EVERY.items() if columns >= least)
     return {str(k): k + 1 for k in range(0, MAX_K + 1, step)}
 
@@ -34,8 +34,8 @@ def scale(largest: float, low: float = 0.0) -> float:
 def y_axis(low: float, least: float, rows: int) -> tuple[float, dict[str, float]]:
     """The end of a y axis from ``low`` that reaches ``least``, and its ticks: labels of one width and their values.
 
-    A tick is a round number in the middle of a row, and all stand equally far apart; hence the end depends on ``rows``
-    (at least 2) and may have no tick of its own.
+    A tick is a round number in the middle of a row, and all are equally spaced; hence the end depends on ``rows``
+    (at least 2) and may have no tick.
     """
     spaces = rows - 1
     every = [gap for gap in _GAPS if gap <= spaces] or [spaces]
@@ -49,7 +49,7 @@ def y_axis(low: float, least: float, rows: int) -> tuple[float, dict[str, float]
 
 
 def _step(span: float, steps: float) -> float:
-    """The smallest round number of which ``steps`` come to ``span``."""
+    """The smallest round number that reaches ``span`` in ``steps``."""
     power = 10.0 ** math.floor(math.log10(span / steps))
     return next(power * figure for figure in (*_FIGURES, 10.0) if power * figure * steps >= span * (1 - 1e-9))
 
@@ -72,7 +72,7 @@ def level_line(grid: Grid, style: str, value: float, marker: str) -> Layer:
 
 
 def sign(grid: Grid, style: str, marker: str, k: int, value: float, *, above: int = 0) -> Layer:
-    """One cell at (k, value), or so many cells above it."""
+    """One cell at (k, value), or ``above`` cells higher."""
     y = min(grid.rows - 1, grid.level(value, grid.rows) + above)
     return Layer(style, marker, [(grid.column(k + 1, grid.columns), y)])
 

@@ -1,4 +1,4 @@
-"""Numbers as the screens write them: ``.412``, fixed digits, never a rounded lie at either end."""
+"""Numbers as the screens print them: ``.412``, fixed digits, never rounded to 0 or 1."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,13 +29,13 @@ def prob(value: float | None, digits: int = 3, none: str = NONE) -> str:
 
 
 def power_of_ten(value: float, digits: int) -> str:
-    """``4e-4``, ``4.2e-12``: a small number in as few cells as it needs."""
+    """``4e-4``, ``4.2e-12``: a small number in few cells."""
     mantissa, exponent = f"{value:.{digits}e}".split("e")
     return f"{mantissa}e{int(exponent)}"
 
 
 def significant_prob(value: float | None) -> str:
-    """A probability for a sentence that computes with it, two figures or more: ``.412``, ``.00042``, ``4.2e-7``."""
+    """A probability with two significant figures or more, for calculations: ``.412``, ``.00042``, ``4.2e-7``."""
     if value is None or value <= 0 or value >= 1:
         return compact_prob(value)
     if value < 1e-4:
@@ -57,14 +57,14 @@ def ratio(p: float | None, q: float | None, none: str = NONE) -> str:
 
 
 def compact_prob(value: float | None, digits: int = 2) -> str:
-    """A probability where it stands in a sentence or a test: ``0`` and ``1`` without decimals."""
+    """A probability within a sentence: ``0`` and ``1`` without decimals."""
     if value is None:
         return NONE
     return "0" if value <= 0 else "1" if value >= 1 else prob(value, digits)
 
 
 def distinguishing_digits(a: float, b: float, least: int = 2, most: int = 6) -> tuple[str, str]:
-    """Two probabilities with as few digits as show which is larger."""
+    """Two probabilities with the fewest digits that show which is larger."""
     for digits in range(least, most):
         texts = compact_prob(a, digits), compact_prob(b, digits)
         if texts[0] != texts[1] or a == b:
@@ -78,7 +78,7 @@ def signed(value: float, digits: int = 3, minus: str = "−") -> str:
 
 
 def fixed(value: float | None, digits: int, none: str = NONE) -> str:
-    """A plain number with so many decimals."""
+    """A plain number with ``digits`` decimals."""
     return none if value is None else f"{value:.{digits}f}"
 
 

@@ -1,7 +1,7 @@
-"""A round as a sequence of phases, and what each of them may tell: pure functions of (round, reveal).
+"""A round as a sequence of phases, and what each may show: pure functions of (round, reveal).
 
-A phase shows a round already computed as far as it had come: the drafted tokens one by one, the target's pass over
-all of them, the tests one by one, the last token. What a later phase shows is nowhere in an earlier one.
+A phase shows a finished round as it was at one point: the drafted tokens one by one, the target's pass over all of
+them, the tests one by one, the last token. Nothing of a later phase appears in an earlier one.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _TOKEN_CELLS = 24
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """How far a round has come: tokens drafted, whether the target has scored them, tests decided, the last token."""
+    """What is shown of a round: tokens drafted, whether the target scored them, tests decided, the last token."""
 
     drafted: int
     verified: bool
@@ -67,7 +67,7 @@ def focus_row(round: Round, reveal: Reveal | None) -> int:
 
 
 def row_stage(round: Round, reveal: Reveal | None, row: int) -> RowStage:
-    """How much of a row is known. With a rejection the rows behind it are decided as well: they stay untested."""
+    """How much of a row is known. A rejection also decides the rows after it: they stay untested."""
     if reveal is None or reveal.last:
         return "decided"
     if row >= round.k or row >= reveal.drafted:
@@ -83,7 +83,7 @@ def mark_of(kind: str, glyphs: Glyphs) -> str:
 
 
 def without_correction(round: Round) -> Round:
-    """The round before its last token is known: neither that token nor what a rejected one is replaced by."""
+    """The round before its last token is known: without that token and without the replacement of a rejected one."""
     return replace(
         round,
         drafted=tuple(
@@ -112,7 +112,7 @@ def headline(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE) -> s
 
 
 def explain_phase(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE, row: int | None = None) -> str:
-    """One or two sentences, one a line, about a row as far as it is known; by default the row the phase is about."""
+    """One or two sentences, one a line, about a row as far as it is known; by default the phase's own row."""
     about = focus_row(round, reveal)
     row = about if row is None else row
     if reveal is None or reveal.last:
@@ -128,12 +128,12 @@ def explain_phase(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE,
 
 
 def times_so_far(round: Round, reveal: Reveal | None, glyphs: Glyphs = UNICODE) -> str:
-    """The line of `sentences.timing`, without the times of what has not happened yet."""
-    told = timing(round, glyphs)
+    """The line of `explanations.timing`, without the times of what has not happened yet."""
+    times = timing(round, glyphs)
     if reveal is None or reveal.last:
-        return told
+        return times
     separator = f" {glyphs.dot} "
-    return separator.join(told.split(separator)[: (reveal.drafted == round.k) + reveal.verified])
+    return separator.join(times.split(separator)[: (reveal.drafted == round.k) + reveal.verified])
 
 
 def _rejected(round: Round, reveal: Reveal) -> bool:

@@ -1,4 +1,4 @@
-"""What there is to say of one token of a round, before it is laid out: pure functions of (round, row)."""
+"""Everything known about one token of a round, before layout: pure functions of (round, row)."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _TEN = 10
 P, Q, RESIDUAL = "p target", "q draft", "residual"
 """Titles of lists; one of raw probabilities ends so."""
 _INTERNAL = frozenset({"residual_is_p"})
-"""What the decoder notes beside what the drafter does."""
+"""Details recorded by the decoder, not by the drafter."""
 Draw = tuple[str, bytes | None, int | None]
 """Who drew, the bytes of the token where they are known, its id; None: not yet."""
 
@@ -39,9 +39,9 @@ class Fact:
 class TokenReport:
     """A token of a round and all that is known of it.
 
-    ``token`` is None behind a cut. ``raw_lists``: the lists before processing, where ``lists`` are not these.
+    ``token`` is None after a cut. ``raw_lists``: the unprocessed lists, where they differ from ``lists``.
     ``groups``: facts of p, of q, of both; ``tests``: facts of the accept test;
-    ``draws``: what draft and target drew, where that is the test; ``details``: what else there is to say of the draft.
+    ``draws``: what draft and target drew, where that is the test; ``details``: what the drafter recorded.
     """
 
     token: Drafted | Emitted | None
@@ -73,7 +73,7 @@ def inspector_title(round: Round, row: int, glyphs: Glyphs) -> str:
 
 
 def full_report(round: Round, row: int, glyphs: Glyphs) -> TokenReport:
-    """All about row ``row``: drafted token ``row`` + 1, or from K on the round's last token."""
+    """The report on row ``row``: drafted token ``row`` + 1, or from K on the round's last token."""
     said: list[Part] = [(line, "text") for line in explain(round, row, glyphs).split("\n")]
     if row < round.k:
         return _drafted(round, row, said, glyphs)
@@ -129,7 +129,7 @@ def _last(round: Round, last: Emitted, said: list[Part], glyphs: Glyphs) -> Toke
 
 
 def _looked(token: Drafted | Emitted) -> bool:
-    """Whether the run kept more of the token than its test needs."""
+    """Whether the run recorded more of the token than its test needs."""
     return bool(token.p_top) or token.entropy_p is not None
 
 
@@ -175,7 +175,7 @@ def _lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[TopLis
 
 
 def _raw_lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[TopList, ...]:
-    """p and q at temperature 1 without cuts, where they were kept: in a greedy round the only telling ones.
+    """p and q at temperature 1, no top-k or top-p, where recorded: in a greedy round the only informative ones.
 
     Where processing changed only one of them, the other is as it was, with the ranks it has there.
     """
@@ -262,7 +262,7 @@ def _nats(value: float | None) -> str:
 
 
 def _rank(rank: int | None, one_hot: bool) -> str:
-    """Of a distribution with one token the ranks say nothing."""
+    """Blank for a one-hot distribution, whose ranks are meaningless."""
     return "" if one_hot else fixed(rank, 0)
 
 
@@ -312,7 +312,7 @@ def _details(drafted: Drafted, row: int, glyphs: Glyphs) -> tuple[str, ...]:
 
 
 def _from_p(round: Round, drafted: Drafted) -> tuple[str, ...]:
-    """Said of a rejection whose replacement had to come from p."""
+    """A note on a rejection whose replacement was drawn from p."""
     used = drafted.verdict == "rejected" and _has_residual(round) and drafted.detail.get("residual_is_p")
     return ("residual is p itself",) if used else ()
 
@@ -331,7 +331,7 @@ def _safe(text: str, glyphs: Glyphs) -> str:
 
 _OF_DRAFT = frozenset({"q", "rank q", "entropy q", "draft u"})
 _OF_TARGET = frozenset({"p", "rank p", "entropy p", "overlap", "TV", "match", "p/q", "accept prob"})
-"""What is known of a token once it is drafted, and what once the target has scored it."""
+"""Facts known after drafting, and after the target has scored the token."""
 
 
 def token_report(round: Round, row: int, glyphs: Glyphs, known: RowStage) -> TokenReport:

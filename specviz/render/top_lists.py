@@ -12,12 +12,12 @@ from specviz.render.numbers import NONE, prob
 from specviz.render.phases import mark_of
 
 GAP = 2
-MOST_ROWS = 10
-_LEAST_NUMBER = 4
+MAX_ROWS = 10
+_MIN_NUMBER = 4
 _MARK = 2
-_LEAST_NAME, _MOST_NAME = 4, 16
-_LEAST_BAR = 2
-_LEAST, _MOST = 15, 44
+_MIN_NAME, _MAX_NAME = 4, 16
+_MIN_BAR = 2
+_MIN_LIST, _MAX_LIST = 15, 44
 """Cells of a list."""
 
 
@@ -78,10 +78,10 @@ class ListColumn:
 
     @property
     def bar(self) -> int:
-        """Cells of the bar; 0: there is no room for one."""
+        """Cells of the bar; 0: no room."""
         rest = self.cells - _MARK - 1 - self.number - 1
-        cells = max(rest * 2 // 5, rest - _MOST_NAME)
-        return cells if cells >= _LEAST_BAR else 0
+        cells = max(rest * 2 // 5, rest - _MAX_NAME)
+        return cells if cells >= _MIN_BAR else 0
 
     @property
     def name(self) -> int:
@@ -95,7 +95,7 @@ class ListColumn:
         return [self._row(shown, *entry) for entry in zip(shown.top, self._names(shown.top), strict=True)]
 
     def beyond(self, shown: TopList, rows: int) -> list[Line]:
-        """A row for every marked token that is not among the first ``rows``: its rank stands for its name."""
+        """A row for every marked token that is not among the first ``rows``: its rank replaces its name."""
         lines = []
         for mark in shown.beyond(rows):
             forms = places(shown, mark, self.glyphs.none)
@@ -142,20 +142,20 @@ def draw_lists(
     cells: int,
     glyphs: Glyphs,
     *,
-    rows: int = MOST_ROWS,
+    rows: int = MAX_ROWS,
     reserved: int = 1,
     special_ids: Collection[int] = frozenset(),
 ) -> list[Line]:
-    """``lists`` in ``cells`` cells, side by side as far as they fit, the others below.
+    """``lists`` in ``cells`` cells, side by side where they fit, the others below.
 
     Of each the first ``rows`` tokens, then ``reserved`` lines or more for marked tokens of a lower rank, then the rest.
     """
     if not lists:
         return []
     scale = max(shown.largest for shown in lists) or 1.0
-    abreast = max(1, min(len(lists), (cells + GAP) // (_LEAST + GAP)))
-    size = max(1, min(_MOST, (cells - GAP * (abreast - 1)) // abreast))
-    number = max(_LEAST_NUMBER, *(shown.widest for shown in lists))
+    abreast = max(1, min(len(lists), (cells + GAP) // (_MIN_LIST + GAP)))
+    size = max(1, min(_MAX_LIST, (cells - GAP * (abreast - 1)) // abreast))
+    number = max(_MIN_NUMBER, *(shown.widest for shown in lists))
     column = ListColumn(size, number, scale, glyphs, special_ids)
     lines: list[Line] = []
     for start in range(0, len(lists), abreast):
@@ -181,7 +181,7 @@ def _abreast(lists: Sequence[TopList], column: ListColumn, rows: int, reserved: 
 
 
 def places(shown: TopList, mark: MarkedToken, none: str = NONE) -> tuple[str, ...]:
-    """The rank of a token that is not in sight, at length and in short; ``none`` where the list is held back."""
+    """The rank of a token outside the list, longest form first; ``none`` while the list is hidden."""
     if not mark.prob:
         return "not listed", "absent", "none"
     listed = next((rank for rank, c in enumerate(shown.top, start=1) if c.id == mark.id), None)

@@ -1,4 +1,4 @@
-"""The text of a run, token by token as it came: what every panel of text is laid out from."""
+"""The text of a run, token by token: the model that every text panel is laid out from."""
 
 from array import array
 from bisect import bisect_right
@@ -12,8 +12,8 @@ from specviz.trace.round_store import Rounds
 
 
 class RoundText(NamedTuple):
-    """What a round put into the text: its pieces, K_r, the origin of its last token ("": it is cut), which of its
-    tokens are special, and the beginning of a character that it leaves open."""
+    """The text of a round: its pieces, K_r, the origin of its last token ("" if cut), which of its tokens are special,
+    and the bytes of an incomplete character at its end."""
 
     pieces: tuple[str, ...]
     k: int
@@ -29,8 +29,7 @@ class Transcript:
     """Prompt and rounds as pieces of text, in pages.
 
     Emitted text is decoded as one stream, so a character split over tokens appears with the token that completes it.
-    Of a round its text is kept; ``rounds`` is where the round itself is had again. ``edition`` counts how often what
-    was told already has changed.
+    Only the text of a round is kept here; ``rounds`` stores the rounds. ``revision`` counts changes of earlier text.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class Transcript:
         *,
         ascii: bool = False,
     ) -> None:
-        """Without ``rounds`` they are kept here."""
+        """``rounds`` None: they are kept here."""
         self.prompt = prompt
         self.special_ids = special_ids
         self._decoder = TextDecoder(ascii=ascii)
@@ -51,7 +50,7 @@ class Transcript:
         self._pending = self._decoder.pending
         self._own = rounds is None
         self.rounds = Rounds() if rounds is None else rounds
-        self.told: list[RoundText] = []
+        self.round_texts: list[RoundText] = []
         self.pages = [TextPage(0)]
         self.revision = 0
         self._starts = array("Q")
@@ -67,7 +66,7 @@ class Transcript:
         self._turn_page(round.n_accepted, pieces)
         self._starts.append(self._length)
         self._length += len(round.emitted)
-        self.told.append(RoundText(pieces, round.k, last, special, self._decoder.pending))
+        self.round_texts.append(RoundText(pieces, round.k, last, special, self._decoder.pending))
         page = self.pages[-1]
         page.rounds += 1
         page.tokens += len(pieces)
@@ -75,13 +74,13 @@ class Transcript:
         page.breaks += sum(piece.count("\n") for piece in pieces)
 
     def finish(self) -> None:
-        """No more tokens come: a character still incomplete is shown as lost."""
+        """No tokens follow: an incomplete character is shown as lost."""
         rest = self._decoder.finish()
         if not rest:
             return
-        if self.told and self.told[-1].pieces:
-            told = self.told[-1]
-            self.told[-1] = told._replace(pieces=(*told.pieces[:-1], told.pieces[-1] + rest))
+        if self.round_texts and self.round_texts[-1].pieces:
+            text = self.round_texts[-1]
+            self.round_texts[-1] = text._replace(pieces=(*text.pieces[:-1], text.pieces[-1] + rest))
         else:
             self.prompt_pieces[-1] += rest
         self.revision += 1
@@ -91,8 +90,8 @@ class Transcript:
         return bisect_right(self.pages, round - 1, key=lambda page: page.first) - 1 if round else 0
 
     def pending_before(self, round: int) -> bytes:
-        """The beginning of a character that the text before a round leaves open."""
-        return self.told[round - 2].pending if round > 1 else self._pending
+        """The bytes of an incomplete character at the end of the text before a round."""
+        return self.round_texts[round - 2].pending if round > 1 else self._pending
 
     def token_at(self, position: int) -> tuple[int, int] | None:
         """The (round, row) of the token at ``position`` from the start of the prompt; None where there is none."""
@@ -101,10 +100,10 @@ class Transcript:
         index = bisect_right(self._starts, position)
         if not index:
             return None
-        told, at = self.told[index - 1], position - self._starts[index - 1]
-        if at >= len(told.pieces):
+        text, at = self.round_texts[index - 1], position - self._starts[index - 1]
+        if at >= len(text.pieces):
             return None
-        return index, at if told.kind(at) == "accepted" else told.k
+        return index, at if text.kind(at) == "accepted" else text.k
 
     def _decode(self, token: Token | Emitted) -> str:
         if token.bytes is None:
@@ -117,11 +116,11 @@ class Transcript:
         tokens = self.pages[-1].tokens
         if tokens < PAGE_TOKENS:
             return
-        ended = self.told[-1].pieces[-1:]
+        ended = self.round_texts[-1].pieces[-1:]
         fits = (ended and ended[0].endswith("\n")) or (not accepted and pieces and pieces[0].startswith(" "))
         if fits or tokens >= 2 * PAGE_TOKENS:
-            self.pages.append(TextPage(len(self.told)))
+            self.pages.append(TextPage(len(self.round_texts)))
 
 
 EMPTY_PROMPT = Prompt("", ())
-"""The prompt before there is any run."""
+"""The prompt before the first run."""

@@ -1,4 +1,4 @@
-"""The text of a run as wrapped lines: what was emitted, and the round being looked at with its ghosts."""
+"""The text of a run as wrapped lines: emitted tokens, and the shown round with its dropped drafts."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -15,17 +15,17 @@ from specviz.render.word_wrap import Flow, Span, SpanLine
 
 _LOST = "\ufffd"
 _LAYOUTS = 2
-"""Widths remembered: a panel that comes and goes changes the width of the text back and forth."""
+"""Cached widths: toggling a panel switches the text between two."""
 
 CopyRole = Literal["copied", "matched"]
-"""Of a place in the text: the token that was drafted again, and what stands before it there as it does here."""
+"""Of an earlier token: it is the one that was drafted again, or belongs to the match before it."""
 NO_SOURCE: Mapping[tuple[int, int], CopyRole] = MappingProxyType({})
 
 
 class TranscriptView:
-    """A telling laid out page by page; a round is then looked at by laying out that round alone.
+    """A transcript laid out page by page; showing a round lays out that round alone.
 
-    A mark stands for a token's leading space, or before a token that has none.
+    A mark replaces a token's leading space, or precedes a token without one.
     """
 
     def __init__(self, transcript: Transcript, glyphs: Glyphs, width: int) -> None:
@@ -39,7 +39,7 @@ class TranscriptView:
         self.wrap(width)
 
     def wrap(self, width: int) -> None:
-        """Lay the text out for ``width`` cells, or go back to how it was laid out when they were as many."""
+        """Lay the text out for ``width`` cells, or reuse the cached layout of that width."""
         width = max(1, width)
         known = width in self._layouts
         self._layout = self._layouts.pop(width) if known else PageLayout(width, self.transcript.pages, self._lay_page)
@@ -53,17 +53,17 @@ class TranscriptView:
         return self._layout.width
 
     def show_round(self, shown: int, row: int | None, reveal: Reveal | None = None) -> int:
-        """Make the text that of round ``shown``, 0 for the prompt; with ``reveal`` that round as far as it had come.
+        """Show the text as of round ``shown`` (0: the prompt), with ``reveal`` only what that phase shows of it.
 
         Returns the first line that may have changed.
         """
-        told = self.transcript.told
+        texts = self.transcript.round_texts
         if self._revision != self.transcript.revision:
             self._revision = self.transcript.revision
             self._layouts.clear()
             self.wrap(self.width)
         before = self._base
-        self.shown = shown = max(0, min(shown, len(told)))
+        self.shown = shown = max(0, min(shown, len(texts)))
         number = self.transcript.page_of(shown)
         moved = self._layout.measure_pages(number - 1, number - 1)
         place = max(0, shown - 1 - self.transcript.pages[number].first)
@@ -71,12 +71,12 @@ class TranscriptView:
         self._base = self._layout.base(number) + self._start[1].lines
         self._tail = Flow(self.width, self._start[1])
         if shown:
-            self._lay_shown(told[shown - 1], row, reveal)
+            self._lay_shown(texts[shown - 1], row, reveal)
         return 0 if moved else min(before, self._base)
 
     def measure_pages(self, top: int, bottom: int) -> int:
-        """Know how many lines the pages have that lie between two lines, and one before. Returns how many lines the
-        text at ``bottom`` has moved down for that."""
+        """Lay out the pages between two lines and the one before, whose lengths were estimates. Returns the number of
+        lines by which the text at ``bottom`` moved down."""
         current = self._start[0]
         last = min(self._layout.at(bottom), current)
         base = self._layout.base(last)
@@ -87,7 +87,7 @@ class TranscriptView:
 
     @property
     def count(self) -> int:
-        """Lines of the text as looked at."""
+        """Lines of the text as shown."""
         return self._base + len(self._tail.lines) + bool(self._tail.open)
 
     def line(self, y: int) -> SpanLine:
@@ -100,8 +100,8 @@ class TranscriptView:
         return self._tail.lines[y] if y < len(self._tail.lines) else self._tail.open
 
     def source(self, row: int | None) -> Mapping[tuple[int, int], CopyRole]:
-        """The (round, row) of the tokens that drafted token ``row`` of the round looked at was copied from."""
-        if not self.shown or row is None or row >= self.transcript.told[self.shown - 1].k:
+        """The (round, row) of the tokens that drafted token ``row`` of the shown round was copied from."""
+        if not self.shown or row is None or row >= self.transcript.round_texts[self.shown - 1].k:
             return NO_SOURCE
         place = ngram_source(self._round.drafted[row], row)
         if place is None or place.source != "text":
@@ -113,7 +113,7 @@ class TranscriptView:
         return parts
 
     def find(self, round: int, row: int) -> tuple[int, int, int] | None:
-        """(first line, last line, column on the first) of a token of the round looked at."""
+        """(first line, last line, column on the first) of a token of the shown round."""
         found: tuple[int, int, int] | None = None
         for y in range(self._base, self.count):
             x = 0
@@ -129,9 +129,9 @@ class TranscriptView:
                 self._lay_prompt(laid.flow)
             laid.places.append(laid.flow.state())
         begun = page.first + len(laid.places) - 1
-        for index, told in enumerate(self.transcript.told[begun : page.first + page.rounds], start=begun + 1):
-            for at in range(len(told.pieces)):
-                self._lay_emitted(laid.flow, index, told, at, "")
+        for index, text in enumerate(self.transcript.round_texts[begun : page.first + page.rounds], start=begun + 1):
+            for at in range(len(text.pieces)):
+                self._lay_emitted(laid.flow, index, text, at, "")
             laid.places.append(laid.flow.state())
 
     def _lay_prompt(self, flow: Flow) -> None:
@@ -142,31 +142,31 @@ class TranscriptView:
 
     @property
     def _round(self) -> Round:
-        """The round looked at, read once: it may not be had again."""
+        """The shown round, read once: it may come from a file."""
         if self._cached_round is None or self._cached_round[0] != self.shown:
             self._cached_round = self.shown, self.transcript.rounds[self.shown - 1]
         return self._cached_round[1]
 
-    def _lay_shown(self, told: RoundText, cursor: int | None, reveal: Reveal | None) -> None:
-        """The round looked at: accepted tokens, ghosts, the last token."""
+    def _lay_shown(self, text: RoundText, cursor: int | None, reveal: Reveal | None) -> None:
+        """The shown round: accepted tokens, dropped drafts, the last token."""
         round = self._round
         known = round.n_accepted if reveal is None or reveal.last else reveal.decided
         accepted = min(known, round.n_accepted, len(round.emitted))
         for at in range(accepted):
-            self._lay_with_cursor(round, told, at, cursor)
+            self._lay_with_cursor(round, text, at, cursor)
         self._lay_dropped(round, accepted, reveal)
         if not round.cut and (reveal is None or reveal.last):
-            self._lay_with_cursor(round, told, round.n_accepted, cursor)
+            self._lay_with_cursor(round, text, round.n_accepted, cursor)
 
-    def _lay_with_cursor(self, round: Round, told: RoundText, at: int, cursor: int | None) -> None:
-        """A token of the round looked at; without a cell to put the cursor on, its bytes stand for it."""
-        if not told.pieces[at] and cursor == (at if told.kind(at) == "accepted" else round.k):
+    def _lay_with_cursor(self, round: Round, text: RoundText, at: int, cursor: int | None) -> None:
+        """A token of the shown round; one without a cell for the cursor is shown as its bytes."""
+        if not text.pieces[at] and cursor == (at if text.kind(at) == "accepted" else round.k):
             shown = visible(round.emitted[at].bytes, ascii=self._glyphs.ascii)
-            told = told._replace(pieces=(*told.pieces[:at], shown, *told.pieces[at + 1 :]))
-        self._lay_emitted(self._tail, self.shown, told, at, self._newline)
+            text = text._replace(pieces=(*text.pieces[:at], shown, *text.pieces[at + 1 :]))
+        self._lay_emitted(self._tail, self.shown, text, at, self._newline)
 
     def _lay_dropped(self, round: Round, accepted: int, reveal: Reveal | None) -> None:
-        """Drafted tokens that are not in the text, decoded as if the text went on with them."""
+        """Drafted tokens that are not in the text, decoded as a continuation of the text."""
         decoder = TextDecoder(ascii=self._glyphs.ascii, keep="")
         for row in range(accepted, round.k):
             drafted, known = round.drafted[row], row_stage(round, reveal, row)
@@ -184,16 +184,16 @@ class TranscriptView:
             self._lay_marked(self._tail, text, Span("", 0, kind, self.shown, row, "ghost"), "")
 
     def _text_before(self, accepted: Sequence[Emitted]) -> bytes:
-        """The end of the text up to and with ``accepted``, as far as it may hold the beginning of a character."""
+        """The bytes at the end of the text, up to and including ``accepted``, that may begin a character."""
         return self.transcript.pending_before(self.shown) + b"".join(token.bytes or b"" for token in accepted)
 
-    def _lay_emitted(self, flow: Flow, index: int, told: RoundText, at: int, newline: str) -> None:
-        kind = told.kind(at)
-        role = "special" if at in told.special else "text"
+    def _lay_emitted(self, flow: Flow, index: int, text: RoundText, at: int, newline: str) -> None:
+        kind = text.kind(at)
+        role = "special" if at in text.special else "text"
         if kind == "accepted":
-            flow.add(told.pieces[at], Span("", 0, kind, index, at, role), newline_sign=newline)
+            flow.add(text.pieces[at], Span("", 0, kind, index, at, role), newline_sign=newline)
         else:
-            self._lay_marked(flow, told.pieces[at], Span("", 0, kind, index, told.k, role), newline)
+            self._lay_marked(flow, text.pieces[at], Span("", 0, kind, index, text.k, role), newline)
 
     def _lay_marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
         spaced = text.startswith(" ")

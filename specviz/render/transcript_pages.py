@@ -1,7 +1,7 @@
-"""A long text in pages that are laid out one by one, each when it is looked at.
+"""A long text in pages, each laid out when it is first shown.
 
-A page begins on a line of its own, so that its layout depends on nothing before it; where it begins is chosen so that
-hardly any line ends early for it. How many lines a page has that was not laid out yet is estimated from its length.
+A page begins on a new line, so its layout depends on nothing before it; page breaks are chosen so that few lines end
+early. The number of lines of a page without a layout is estimated from its length.
 """
 
 from bisect import bisect_right
@@ -13,16 +13,16 @@ from itertools import accumulate
 from specviz.render.word_wrap import Flow, FlowState, SpanLine
 
 PAGE_TOKENS = 2048
-"""Tokens from which a page may end; with twice as many it does."""
+"""Tokens after which a page may end; after twice as many it must."""
 CACHED_PAGES = 6
 """Pages of a width that are kept laid out."""
 _LOST = 1.05
-"""How many times the cells of a text the cells of its lines are, for they break at words."""
+"""Ratio of cells in wrapped lines to cells of text, because lines break at words."""
 
 
 @dataclass(slots=True)
 class TextPage:
-    """The rounds from ``first`` (0-based) on: so many of them, their tokens, cells and line breaks."""
+    """Consecutive rounds from ``first`` (0-based): their number, tokens, cells and line breaks."""
 
     first: int
     rounds: int = 0
@@ -52,7 +52,7 @@ class PageLines:
 
 
 LayPage = Callable[[TextPage, PageLines], None]
-"""Add to a page, begun or not, the rounds it lacks."""
+"""Append to a page the rounds that are not laid out yet."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class PageLayout:
     _bases: list[int] = field(default_factory=list)
 
     def page(self, number: int) -> PageLines:
-        """A page, laid out as far as it goes."""
+        """A page with all of its rounds laid out."""
         laid = self._laid.get(number)
         if laid is None:
             laid = self._laid[number] = PageLines(Flow(self.width), [])
@@ -79,7 +79,7 @@ class PageLayout:
         return laid
 
     def measure_pages(self, first: int, last: int) -> bool:
-        """Lay out pages that are whole, which says how many lines they have; whether that was another number."""
+        """Lay out complete pages to measure their lines; returns whether any estimate was wrong."""
         changed = False
         for number in range(max(0, first), min(last, len(self.pages) - 2) + 1):
             if number not in self._known:

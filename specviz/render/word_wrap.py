@@ -1,7 +1,7 @@
 """Wrapping a growing text of tokens into lines of cells, a token at a time.
 
-Lines above the open one are final: adding text never changes them, so a place in the text is
-remembered by the number of final lines and the open line (`Place`), and can be written on from there.
+Lines above the open one are final: adding text never changes them, so a position in the text is
+remembered by the number of final lines and the open line (`FlowState`), and writing can continue from there.
 """
 
 import re
@@ -17,9 +17,9 @@ _RUNS = re.compile(r" +|[^ ]+")
 
 
 class Span(NamedTuple):
-    """Cells of one token that stand on one line.
+    """The cells of one token on one line.
 
-    ``kind`` is a verdict, an origin or "prompt"; ``role`` tells its text from its mark, a ghost or a special token.
+    ``kind`` is a verdict, an origin or "prompt"; ``role`` distinguishes text, marks, dropped drafts and special tokens.
     ``round`` is 0 for the prompt; ``row`` counts the drafted tokens of the round, k standing for its last token.
     """
 
@@ -36,7 +36,7 @@ SpanLine = tuple[Span, ...]
 
 @dataclass(frozen=True, slots=True)
 class FlowState:
-    """A place between two tokens: ``lines`` final ones above, the open line, and where it may break."""
+    """A position between two tokens: the number of final ``lines`` above, the open line, and where it may break."""
 
     lines: int
     open: SpanLine
@@ -60,11 +60,11 @@ class Flow:
         return tuple(self._open)
 
     def state(self) -> FlowState:
-        """Here: `Flow(width, here)` writes on from it, its ``lines`` holding only what follows."""
+        """The current position: `Flow(width, state)` continues from it, with only the following ``lines``."""
         return FlowState(self._base + len(self.lines), tuple(self._open), self._column, self._break_at)
 
     def add(self, text: str, like: Span, *, newline_sign: str = "") -> None:
-        """Append ``text``, in the manner of ``like``; newlines break, behind ``newline_sign`` where it has room."""
+        """Append ``text``, styled like ``like``; newlines break the line, after ``newline_sign`` if it fits."""
         for i, part in enumerate(text.split("\n")):
             if i:
                 self._hang(newline_sign, like)
@@ -77,7 +77,7 @@ class Flow:
                         self._piece(piece, size, like, loose)
 
     def add_mark(self, mark: str, like: Span, *, breakable: bool) -> None:
-        """Append a mark, which stays with the text behind it; ``breakable``: the line may break before it."""
+        """Append a mark, which stays with the text after it; ``breakable``: the line may break before it."""
         if breakable:
             self._break_at = len(self._open)
         self._piece(mark, cells(mark), like, False)

@@ -11,18 +11,18 @@ from specviz.theming.theme_file import OWN_PREFIXES, BadTheme, ThemeFile, read_t
 
 DEFAULT = "dark"
 MAX_SHOWN = 3
-"""Problems told in one notification."""
+"""Problems shown in one notification."""
 
 
 class Themes(NamedTuple):
-    """What the folders hold: the themes by name, the default first and the user's last, and the files left out."""
+    """The themes by name, the default first and the user's last, and the rejected files."""
 
     named: Mapping[str, ThemeFile]
     bad: Sequence[BadTheme]
 
 
 def shipped_folder() -> Path:
-    """The themes that come with specviz: inside an installed package, beside it in a checkout."""
+    """The themes shipped with specviz: inside an installed package, beside it in a checkout."""
     package = Path(__file__).parents[1]
     inside = package / "themes"
     return inside if inside.is_dir() else package.parent / "themes"
@@ -33,9 +33,9 @@ def user_folder() -> Path:
 
 
 def load_themes() -> Themes:
-    """Read all theme files; what is wrong with one is told, never raised.
+    """Read all theme files; problems are returned, never raised.
 
-    A name belongs to the file that had it first: no file takes a shipped theme's place.
+    A name belongs to the first file that has it: no file replaces a shipped theme.
     """
     named: dict[str, ThemeFile] = {}
     bad: list[BadTheme] = []

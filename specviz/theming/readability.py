@@ -12,16 +12,16 @@ from textual.filter import LineFilter
 
 from specviz.theming.theme_file import PLOTS, TOKENS, ThemeFile
 
-LEAST = 3.0
-"""The contrast below which a text is told to be hard to read: what WCAG 2 asks of large text."""
+MIN_CONTRAST = 3.0
+"""The contrast below which text is reported as hard to read: WCAG 2's minimum for large text."""
 GROUNDS = ("background", "surface", "panel")
 TEXTS = ("foreground", "secondary", "accent", "warning", "error", "success")
 DIM = ("tokens.untested", "tokens.ignored", "tokens.prompt")
 
 
 def contrast_warnings(theme: ThemeFile) -> tuple[str, ...]:
-    """A sentence a colour whose contrast on a ground it is written on is below LEAST. Of the terminal's own colours
-    nothing is known."""
+    """One sentence per colour whose contrast on a background it is used on is below MIN_CONTRAST. The terminal's own
+    colours are unknown and skipped."""
     sentences = []
     grounds = {name: Color.parse(getattr(theme, name)) for name in GROUNDS}
     for key, color in _texts(theme).items():
@@ -30,7 +30,7 @@ def contrast_warnings(theme: ThemeFile) -> tuple[str, ...]:
             if color.ansi is not None or ground.ansi is not None:
                 continue
             ratio = contrast(ground.blend(color, DIM_FACTOR) if key in DIM else color, ground)
-            if ratio < LEAST:
+            if ratio < MIN_CONTRAST:
                 low.append(f"{name} ({floor(ratio * 100) / 100:.2f}:1)")
         if low:
             dim = ", drawn dim," if key in DIM else ""

@@ -33,9 +33,9 @@ TOKENS = ("accepted", "rejected", "resampled", "bonus", "untested", "ignored", "
 PLOTS = ("tested", "band", "overlap", "measured", "formula", "formula-2")
 TABLES: Mapping[str, tuple[str, ...]] = {"colors": COLORS, "tokens": TOKENS, "plots": PLOTS}
 OWN_PREFIXES = ("token-", "plot-")
-"""How the variables begin that Textual's own themes lack."""
+"""Prefixes of the variables that Textual's own themes lack."""
 MAX_BYTES = 64 * 1024
-"""Bytes above which a file is no theme."""
+"""Largest accepted file, in bytes."""
 _FUNCTION = re.compile(r"(rgb|hsl)a?\((.*)\)")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
@@ -50,7 +50,7 @@ class ThemeFile(Theme):
 
 @dataclass(frozen=True, slots=True)
 class BadTheme:
-    """A theme file that was left out, and why. ``name`` is the theme's, or the file's where that is part of it."""
+    """A rejected theme file and the reasons. ``name`` is the theme's, or the file's where that is part of it."""
 
     path: Path
     name: str
@@ -61,7 +61,7 @@ class BadTheme:
 
 
 def read_theme(path: Path, *, shipped: bool = False, taken: Container[str] = ()) -> ThemeFile | BadTheme:
-    """The theme of a file, or all that is wrong with it. A name in ``taken`` is another theme's already."""
+    """The theme of a file, or everything that is wrong with it. Names in ``taken`` belong to other themes."""
     try:
         text = _text(path)
     except (OSError, ValueError) as error:
@@ -146,7 +146,7 @@ def color_error(value: object, *, ansi: bool = False) -> str | None:
 
 
 def _out_of_range(value: str) -> str | None:
-    """A number that Textual would quietly take for the nearest possible one."""
+    """A number that Textual would silently clamp."""
     function = _FUNCTION.fullmatch(value.strip())
     if function is None:
         return None

@@ -1,4 +1,4 @@
-"""TOML with the lines of its keys and with all of its mistakes: tomllib tells no lines, and stops at the first."""
+"""TOML with the lines of its keys and all of its errors: tomllib reports no lines and stops at the first error."""
 
 import re
 import tomllib
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-MOST = 20
-"""Mistakes looked for in one text."""
+MAX_PROBLEMS = 20
+"""Errors reported at most."""
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
 _KEY = rf"({_PART}(?:\s*\.\s*{_PART})*)"
 _TABLE = re.compile(rf"\s*\[\[?\s*{_KEY}\s*\]")
@@ -58,8 +58,8 @@ def line_of(key: str, lines: Mapping[str, int]) -> int:
 
 
 def parse(text: str) -> tuple[dict[str, Any] | None, list[ThemeProblem]]:
-    """The data of a TOML text and its mistakes of form. A pair that is none is left out; None: nothing can be made of
-    the rest."""
+    """The data of a TOML text and its syntax errors. A malformed pair is skipped; None: the rest cannot be
+    parsed."""
     rows = text.split("\n")
     problems: list[ThemeProblem] = []
     while True:
@@ -74,7 +74,7 @@ def parse(text: str) -> tuple[dict[str, Any] | None, list[ThemeProblem]]:
         pair = _PAIR.match(rows[number - 1]) if number else None
         key = dict(_keys("\n".join(rows))).get(number or 0, "")
         problems.append(ThemeProblem(number, key, f"not TOML: {_PLACE.sub('', said)}"))
-        if pair is None or number is None or len(problems) == MOST:
+        if pair is None or number is None or len(problems) == MAX_PROBLEMS:
             return None, problems
         rows[number - 1] = ""
 

@@ -147,7 +147,7 @@ def test_a_width_come_back_to_is_laid_out_as_if_it_had_never_changed() -> None:
     told = story(*rounds[:10], width=40)
     for width, upto in ((24, 15), (40, 20), (31, 25), (40, 30), (24, 30)):
         told.wrap(width)
-        for round in rounds[len(told.transcript.told) : upto]:
+        for round in rounds[len(told.transcript.round_texts) : upto]:
             told.transcript.append(round)
         told.show_round(upto, None)
         fresh = story(*rounds[:upto], width=width)

@@ -293,7 +293,9 @@ async def test_a_long_recording_is_presented_without_its_rounds_being_read_again
         await until(pilot, lambda: app.presentation is None)
         app.main.seek(400)
         await pilot.pause()
-        assert [len(each.pieces) for each in app.main.text._view.transcript.told] == [len(each.emitted) for each in RUN]
+        assert [len(each.pieces) for each in app.main.text._view.transcript.round_texts] == [
+            len(each.emitted) for each in RUN
+        ]
         read_back.clear()
         await hit(pilot, "z")
         await until(pilot, lambda: app.presentation is not None)

@@ -11,7 +11,7 @@ import pytest
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Notice, Progress, Round
-from specviz.ui.main.screen import LEAST_HEIGHT, LEAST_WIDTH, MainScreen
+from specviz.ui.main.screen import MIN_HEIGHT, MIN_WIDTH, MainScreen
 from specviz.ui.run.event_queue import MAX_QUEUED, EventQueue
 from specviz.ui.widgets.bars import FailurePanel, LoadingPanel
 from tests.builders import make_header, make_round
@@ -356,7 +356,7 @@ async def test_every_size_while_rounds_arrive() -> None:
                 view = app.main.view
                 app.simulate_key("v")
                 await until(pilot, lambda: app.main.view != view)  # noqa: B023
-                assert app.main.has_class("-too-small") == (size[0] < LEAST_WIDTH or size[1] < LEAST_HEIGHT)
+                assert app.main.has_class("-too-small") == (size[0] < MIN_WIDTH or size[1] < MIN_HEIGHT)
             if size == (40, 12):
                 await until(pilot, lambda: "too small" in on_screen(app))
         await until(pilot, lambda: "α tested" in on_screen(app))

@@ -13,8 +13,8 @@ from specviz.render.k_axis import curve, k_grid, k_ticks, level_line, scale, sig
 from specviz.ui.widgets.cell_widget import CellWidget
 
 CHOSEN, BEST = "K", "B"
-_LEAST_CANVAS = (8, 2)
-_LEAST_ROWS_FOR_KEY = 9
+_MIN_CANVAS = (8, 2)
+_MIN_ROWS_FOR_KEY = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class CurveView:
 
     @property
     def high(self) -> float:
-        """What the axis has to reach; a limit is on it where that leaves the curve half of the height."""
+        """The top of the axis; a limit is included if that leaves half of the height to the curve."""
         largest = max(self.values)
         if self.measured:
             largest = max(largest, self.measured.value, *(self.measured.interval or ()))
@@ -91,13 +91,13 @@ class CurvePlot(CellWidget):
         view = self._view
         if view is None:
             return []
-        keyed = height >= _LEAST_ROWS_FOR_KEY
+        keyed = height >= _MIN_ROWS_FOR_KEY
         rows = height - AXIS_ROWS - keyed
-        if rows < _LEAST_CANVAS[1]:
+        if rows < _MIN_CANVAS[1]:
             return []
         high, ticks = y_axis(view.low, view.high, rows)
         columns = width - 1 - max(map(len, ticks))
-        if columns < _LEAST_CANVAS[0]:
+        if columns < _MIN_CANVAS[0]:
             return []
         grid = k_grid(columns, rows, view.low, high)
         lines = paint(grid, self._layers(view, grid), ticks, self._glyphs, k_ticks(columns))

@@ -12,19 +12,19 @@ from specviz.stats.run_stats import LiveRates, PositionRate
 from specviz.ui.widgets.cell_widget import CellWidget
 
 _PROB = 4
-_LEAST_BAR, _MOST_BAR = 3, 16
+_MIN_BAR, _MAX_BAR = 3, 16
 
 
 def lines_of(rates: LiveRates, rows: int, width: int, glyphs: Glyphs) -> list[Line]:
-    """Header and ``rows`` rows in named styles; bars go where there is no room, then the counts."""
+    """Header and ``rows`` rows in named styles; narrow widths drop the bars first."""
     counts = max([3, *(len(_counts(r.reached, r.drafted)) for r in rates.per_position)])
     index = len(str(max(1, rows)))
     column = 1 + _PROB + 1 + counts
     spare = width - index - 2 * column - 3
-    bars = min(_MOST_BAR, spare // 2) - 1
-    if bars < _LEAST_BAR:
-        bars = min(_MOST_BAR, spare) - 1
-        first, second = (bars if bars >= _LEAST_BAR else 0), 0
+    bars = min(_MAX_BAR, spare // 2) - 1
+    if bars < _MIN_BAR:
+        bars = min(_MAX_BAR, spare) - 1
+        first, second = (bars if bars >= _MIN_BAR else 0), 0
     else:
         first = second = bars
     size = [column + (cells + 1 if cells else 0) for cells in (first, second)]

@@ -9,15 +9,15 @@ from specviz.render.chart import AXIS_ROWS, DOTS_X, DOTS_Y, Grid, Layer, defined
 from specviz.stats.run_stats import LiveRates, Series
 from specviz.ui.widgets.cell_widget import CellWidget
 
-LEAST_ROUNDS = 10
+MIN_ROUNDS = 10
 """Rounds the x axis has room for from the start."""
 _POINT_EVERY = 4
-_LEAST_CANVAS = (4, 2)
-_LEAST_ROWS_FOR_KEY = 7
+_MIN_CANVAS = (4, 2)
+_MIN_ROWS_FOR_KEY = 7
 
 
 class RoundsPlot(CellWidget):
-    """A chart over rounds. Subclasses say what is drawn, by which numbers it is titled, and what stands in for it."""
+    """A chart over rounds. Subclasses define the drawing, the numbers in the title and the placeholder."""
 
     PREFIX = "plot"
     PLACEHOLDER: ClassVar[str]
@@ -39,11 +39,11 @@ class RoundsPlot(CellWidget):
         self.redraw()
 
     def lines(self, width: int, height: int) -> list[Line]:
-        key = self._key() if height >= _LEAST_ROWS_FOR_KEY else []
+        key = self._key() if height >= _MIN_ROWS_FOR_KEY else []
         columns, rows = width - self._label_width() - 1, height - AXIS_ROWS - bool(key)
         if not self._drawable():
             return [[(self.PLACEHOLDER, "axis")]]
-        if columns < _LEAST_CANVAS[0] or rows < _LEAST_CANVAS[1]:
+        if columns < _MIN_CANVAS[0] or rows < _MIN_CANVAS[1]:
             return [[(self._small(), "axis")]]
         return [*self._chart(columns, rows), *([key] if key else [])]
 
@@ -51,7 +51,7 @@ class RoundsPlot(CellWidget):
         return values[: self._shown]
 
     def _rounds(self) -> int:
-        return max(LEAST_ROUNDS, self._shown)
+        return max(MIN_ROUNDS, self._shown)
 
     @property
     def _chance_name(self) -> str:
@@ -70,7 +70,7 @@ class RoundsPlot(CellWidget):
         return Layer(style, "braille", dots, fine=True)
 
     def _points(self, grid: Grid, style: str, values: Sequence[float | None], starts: Sequence[int]) -> Layer:
-        """A marker every few columns, which leaves a line beneath it visible."""
+        """A marker every few columns, so that a line below it stays visible."""
         columns = range(_POINT_EVERY - 1, grid.columns, _POINT_EVERY)
         if self._glyphs.ascii:
             return Layer(style, self._glyphs.point, grid.marks(self._upto(values), starts, columns))

@@ -156,7 +156,7 @@ class TokensPlot(RoundsPlot):
 
 
 def _named(line: Line, name: str = " K+1 ") -> Line:
-    """Write the name of the limit at the end of its line, where nothing else stands there."""
+    """Write the name of the limit at the end of its line, if that is free."""
     text, style = line[-1]
     return (
         [*line[:-1], (text[: -len(name)], style), (name, "axis")]

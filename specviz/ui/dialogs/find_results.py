@@ -15,7 +15,7 @@ from specviz.ui.run.jumps import Hit
 from specviz.ui.widgets.line_list import DrawnLine, LineList
 
 _ROUND, _POSITION, _NUMBER = 6, 4, 6
-_LEAST_TOKEN, _MOST_TOKEN = 8, 24
+_MIN_TOKEN, _MAX_TOKEN = 8, 24
 _NOTE = 27
 _FIXED = 2 + _ROUND + _POSITION + 3 + 2 * _NUMBER + 2
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
@@ -69,7 +69,7 @@ class HitList(LineList):
         return [(text, self._style(name)) for text, name in parts], tint
 
     def _token_cells(self, width: int) -> int:
-        return max(_LEAST_TOKEN, min(_MOST_TOKEN, width - _FIXED - _NOTE))
+        return max(_MIN_TOKEN, min(_MAX_TOKEN, width - _FIXED - _NOTE))
 
     def _head(self, width: int) -> str:
         columns = f"  {'round':>{_ROUND}}{'i':>{_POSITION}}   {fit('token', self._token_cells(width))}"

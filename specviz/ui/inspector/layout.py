@@ -11,16 +11,16 @@ from specviz.render.glyphs import Glyphs
 from specviz.render.numbers import pluralised
 from specviz.render.phases import RowStage, mark_of
 from specviz.render.token_report import Fact, TokenReport, token_report
-from specviz.render.top_lists import GAP, MOST_ROWS, TopList, draw_lists
+from specviz.render.top_lists import GAP, MAX_ROWS, TopList, draw_lists
 
 NAME, VALUE, RAW = 9, 6, 6
 """Cells of a name, of its number, of the number before processing."""
-_MOST_NAME = 16
+_MAX_NAME = 16
 _TALL = 20
 """Lines from which on facts stand below the lists, not beside them."""
 _BROAD = 60
 """Cells from which on two columns have room."""
-_LEAST_ROWS = 3
+_MIN_ROWS = 3
 _SENTENCES = 2
 _FACT_COLUMN = 18
 _BETWEEN = 2
@@ -80,7 +80,7 @@ class _Layout:
         self.raw = any(has_raw(facts) for facts in subject.groups)
 
     def stacked(self) -> list[Line]:
-        """Everything below each other; blank lines between the parts as far as there is room for them."""
+        """Everything stacked, with blank lines between the parts where they fit."""
         subject, cells, ascii = self.subject, self.cells, self.glyphs.ascii
         title, cut = self._title(cells)
         abreast = max(1, min(3, (cells + GAP) // (_FACT_COLUMN + GAP)))
@@ -89,7 +89,7 @@ class _Layout:
             [title, *self._identity(), *(self._whole_text() if cut else [])],
             self._sentences(),
             number_line(subject.test, cells, self.glyphs) if subject.test else self._draws(),
-            self._lists(subject.lists, cells, MOST_ROWS),
+            self._lists(subject.lists, cells, MAX_ROWS),
             draw_groups(subject.groups, cells, abreast, GAP, raw=self.raw, ascii=ascii),
             draw_groups(tests, cells, abreast, GAP, raw=self.raw, ascii=ascii),
             self._notes(),
@@ -102,7 +102,7 @@ class _Layout:
                 lines.append([])
                 spare -= 1
             lines += part
-        raw = self._lists(subject.raw_lists, cells, MOST_ROWS)
+        raw = self._lists(subject.raw_lists, cells, MAX_ROWS)
         return [*lines, [], *raw] if raw else lines
 
     def columns(self) -> list[Line]:
@@ -117,7 +117,7 @@ class _Layout:
         facts = [*subject.tests[:3], *_in_turn(subject.groups), *subject.tests[3:]]
         right = column_cells(self.raw)
         left = cells - right - _BETWEEN - 1
-        rows = max(_LEAST_ROWS, min(MOST_ROWS, self.height - len(top) - 1 - self.reserved))
+        rows = max(_MIN_ROWS, min(MAX_ROWS, self.height - len(top) - 1 - self.reserved))
         body = beside(
             [self._lists(subject.lists, left, rows), draw_column(facts, right, raw=self.raw, ascii=ascii)],
             [left, right],
@@ -219,14 +219,14 @@ def has_raw(facts: Sequence[Fact]) -> bool:
 
 
 def column_cells(raw: bool) -> int:
-    """Cells of a column that stands alone."""
+    """Cells of a single column."""
     return NAME + VALUE + (RAW if raw else 0)
 
 
 def draw_column(facts: Sequence[Fact], cells: int, *, raw: bool = False, ascii: bool = False) -> list[Line]:
     """One fact a line in ``cells`` cells; with ``raw`` there is room for a second number beside the first."""
-    behind = VALUE + (RAW if raw else 0)
-    room = max(1, min(cells - behind, _MOST_NAME))
+    after = VALUE + (RAW if raw else 0)
+    room = max(1, min(cells - after, _MAX_NAME))
     lines: list[Line] = []
     if has_raw(facts):
         lines.append([(" " * (room + VALUE), "text"), (f"{'raw':>{RAW}}", "head")])
@@ -248,7 +248,7 @@ def draw_groups(
     raw: bool = False,
     ascii: bool = False,
 ) -> list[Line]:
-    """Columns of facts side by side, so many ``abreast``, the others below."""
+    """Columns of facts, ``abreast`` side by side, the others below."""
     size = max(1, (cells - gap * (abreast - 1)) // abreast)
     lines: list[Line] = []
     for start in range(0, len(groups), abreast):

@@ -1,4 +1,4 @@
-"""The inspector: why one token came out as it did, with all its numbers."""
+"""The inspector: why one token was accepted, rejected or drawn, with all its numbers."""
 
 from collections.abc import Set
 from typing import ClassVar
@@ -23,7 +23,7 @@ _NAMES = ("head", "quiet", "faint", "strong", "bar", "special", "would")
 
 
 class Inspector(CellWidget, ScrollView, can_focus=False):
-    """One token of a round; before the first round the tokens of the prompt. What is too long scrolls."""
+    """One token of a round; before the first round the tokens of the prompt. Long content scrolls."""
 
     PREFIX = "inspector"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -71,7 +71,7 @@ class Inspector(CellWidget, ScrollView, can_focus=False):
     ) -> None:
         """Show row ``row`` of ``round`` (K: its last token); without a round the tokens of ``prompt``.
 
-        ``known``: how much of the row may be told yet; of a hidden one nothing is.
+        ``known``: how much of the row may be shown; nothing of a hidden one.
         """
         if known == "hidden":
             round, prompt = None, None

@@ -1,1 +1,1 @@
-"""The lab screens, and the lab as an app of its own."""
+"""The lab screens, and the lab as a separate app."""

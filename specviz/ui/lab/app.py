@@ -1,4 +1,4 @@
-"""The formula lab as an app of its own."""
+"""The formula lab as a separate app."""
 
 import contextlib
 from typing import Any, ClassVar

@@ -11,8 +11,8 @@ from specviz.ui.widgets.cell_widget import CellWidget
 
 
 class FormulaPanel(CellWidget):
-    """As many lines as fit: formulas and numbers in pairs, numbers alone where it is small; the comparison comes last.
-    A result is never cut: what it is computed from is left out first."""
+    """Formulas and numbers in pairs, or numbers alone in a small panel, then the comparison. A result is never cut: its
+    inputs are omitted first."""
 
     PREFIX = "formula"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"formula--form", "formula--number", "formula--measured"}
@@ -41,10 +41,10 @@ class FormulaPanel(CellWidget):
     def lines(self, width: int, height: int) -> list[list[Part]]:
         written, comparison = self._shown
         lines: list[list[Part]] = []
-        told = [line for text in comparison for line in wrapped(text, width)]
+        notes = [line for text in comparison for line in wrapped(text, width)]
         wide = width >= max((len(form) for form, _ in written), default=0)
-        roomy = wide and height >= 2 * len(written) + 1 + len(told)
-        spaced = roomy and height >= 3 * len(written) + len(told)
+        roomy = wide and height >= 2 * len(written) + 1 + len(notes)
+        spaced = roomy and height >= 3 * len(written) + len(notes)
         for label, (form, numbers) in zip(self.LABELS, written, strict=False):
             if roomy:
                 lines += [
@@ -54,10 +54,10 @@ class FormulaPanel(CellWidget):
                 lines += [[]] if spaced else []
             else:
                 lines.append([(f"{label:<8}", "form"), (_close(numbers, width - 8), "number")])
-        lines += [[]] if told and roomy and not spaced else []
-        if len(lines) + len(told) > height:
-            told = [text for text in (text.partition(" at ")[0] for text in comparison) if width_of(text) <= width]
-        lines += [[(text, "measured")] for text in told]
+        lines += [[]] if notes and roomy and not spaced else []
+        if len(lines) + len(notes) > height:
+            notes = [text for text in (text.partition(" at ")[0] for text in comparison) if width_of(text) <= width]
+        lines += [[(text, "measured")] for text in notes]
         if self._glyphs.ascii:
             return [[(_ascii(text), style) for text, style in parts] for parts in lines]
         return lines

@@ -1,4 +1,4 @@
-"""p and q of one position as bars: what is accepted of them, what is resampled, and that it comes to p."""
+"""p and q of one position as bars: the accepted and the resampled mass, and that they add up to p."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -14,7 +14,7 @@ from specviz.ui.widgets.cell_widget import CellWidget
 STAGES = 4
 """p and q; what is accepted; what is resampled; and the first bar put together. Every further step adds a bar."""
 _TOKEN, _NUMBER = 16, 6
-_LEAST_BAR = 10
+_MIN_BAR = 10
 _RESAMPLED, _ASCII_RESAMPLED = "▒", "="
 
 
@@ -88,7 +88,7 @@ class MassPanel(CellWidget):
         mark = self._glyphs.cursor + " " if tested else "  "
         parts: list[Part] = [(mark + fit(name, _TOKEN - 2, ascii=ascii), "drafted" if tested else "text")]
         parts += self._numbers(row, step, summed)
-        if cells >= _LEAST_BAR:
+        if cells >= _MIN_BAR:
             parts += [("  ", "text"), *self._bar(row, step, cells, largest)]
         return parts
 

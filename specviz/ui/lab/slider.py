@@ -1,4 +1,4 @@
-"""A value on its way from least to most, in one line; moved by the mouse here and by keys from the screen."""
+"""A slider in one line; the mouse is handled here, keys by the screen."""
 
 from typing import ClassVar
 
@@ -10,12 +10,12 @@ from specviz.render.cells import Part, fit
 from specviz.ui.widgets.cell_widget import CellWidget
 
 _LABEL, _VALUE, _NOTE = 8, 5, 26
-_LEAST_TRACK = 10
+_MIN_TRACK = 10
 _KNOB, _ASCII_KNOB = "█", "#"
 
 
 class Slider(CellWidget):
-    """Shows what it is told; a press on the track, a drag from there or the wheel posts what is wanted."""
+    """Shows a value; a press on the track, a drag or the wheel posts the requested one."""
 
     PREFIX = "slider"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -100,7 +100,7 @@ class Slider(CellWidget):
     def _track(self, width: int) -> int:
         room = width - _LABEL - _VALUE - 1
         with_note = room - _NOTE - 2
-        return max(0, with_note if with_note >= _LEAST_TRACK else room)
+        return max(0, with_note if with_note >= _MIN_TRACK else room)
 
     # -- the mouse
 

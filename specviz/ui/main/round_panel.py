@@ -30,7 +30,7 @@ from specviz.ui.widgets.cell_widget import CellWidget
 
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _NOTE_LINES = 2
-_MOST_NOTE_LINES = 4
+_MAX_NOTE_LINES = 4
 
 
 class RoundPanel(CellWidget):
@@ -123,7 +123,7 @@ class RoundPanel(CellWidget):
         reserved = self._max_k + 1
         room = height - head - times
         table = max(1, min(reserved, room - min(_NOTE_LINES, room // 3)))
-        if len(notes) > (fitting := min(_MOST_NOTE_LINES, max(0, room - table))):
+        if len(notes) > (fitting := min(_MAX_NOTE_LINES, max(0, room - table))):
             notes = self._cut(notes[:fitting])
         drawing = RoundTable(Columns.fitting(width, self._max_k), self._glyphs)
 

@@ -16,8 +16,8 @@ NUMBER = 5
 RATIO = 5
 OVERLAP = 7
 TEST = 11
-LEAST_TOKEN, MOST_TOKEN = 8, 20
-LEAST_BAR, MOST_BAR = 8, 20
+MIN_TOKEN, MAX_TOKEN = 8, 20
+MIN_BAR, MAX_BAR = 8, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Columns:
     def fitting(width: int, max_k: int) -> "Columns":
         """What fits ``width`` cells. Overlap goes first, then p/q, the bar, q and p; token and test stay."""
         index = len(str(max(1, max_k)))
-        spare = width - (6 + index) - (1 + TEST) - LEAST_TOKEN
-        wanted = [("p", NUMBER + 1), ("q", NUMBER + 1), ("bar", LEAST_BAR + 2), ("ratio", RATIO + 1)]
+        spare = width - (6 + index) - (1 + TEST) - MIN_TOKEN
+        wanted = [("p", NUMBER + 1), ("q", NUMBER + 1), ("bar", MIN_BAR + 2), ("ratio", RATIO + 1)]
         sizes = {"q": 0, "p": 0, "bar": 0, "ratio": 0, "overlap": 0}
         for name, cells in [*wanted, ("overlap", OVERLAP + 2)]:
             if cells > spare:
@@ -46,10 +46,10 @@ class Columns:
             sizes[name] = cells
             spare -= cells
         spare = max(0, spare)
-        for_bar = min(spare - spare // 3, MOST_BAR - LEAST_BAR) if sizes["bar"] else 0
-        token = min(LEAST_TOKEN + spare - for_bar, MOST_TOKEN)
+        for_bar = min(spare - spare // 3, MAX_BAR - MIN_BAR) if sizes["bar"] else 0
+        token = min(MIN_TOKEN + spare - for_bar, MAX_TOKEN)
         if not sizes["p"]:
-            token = max(1, min(LEAST_TOKEN, width - (6 + index) - (1 + TEST)))
+            token = max(1, min(MIN_TOKEN, width - (6 + index) - (1 + TEST)))
         return Columns(
             index=index,
             token=token,
@@ -57,7 +57,7 @@ class Columns:
             p=NUMBER if sizes["p"] else 0,
             ratio=RATIO if sizes["ratio"] else 0,
             overlap=OVERLAP if sizes["overlap"] else 0,
-            bar=LEAST_BAR + for_bar if sizes["bar"] else 0,
+            bar=MIN_BAR + for_bar if sizes["bar"] else 0,
             test=TEST,
         )
 

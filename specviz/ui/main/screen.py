@@ -26,7 +26,7 @@ from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.shared.shell import later
 from specviz.ui.widgets.bars import Banner, CornerLabel, FailurePanel, KeyBar, LoadingPanel, StatusLine, TooSmallNotice
 
-LEAST_WIDTH, LEAST_HEIGHT = 60, 20
+MIN_WIDTH, MIN_HEIGHT = 60, 20
 LOG_LINES = 6
 ROUND_LINES = 6
 """Lines of a round panel besides those of drafted tokens: head, last token, two sentences, a gap, the times."""
@@ -82,7 +82,7 @@ class MainScreen(MainActions):
             yield Legend(id="legend", ascii=self.options.ascii)
             yield self.prompt_name
         yield self.key_bar
-        yield TooSmallNotice(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
+        yield TooSmallNotice(f"The terminal is too small:\nspecviz needs {MIN_WIDTH} by {MIN_HEIGHT}.\nq quits")
 
     def on_mount(self) -> None:
         self._show_view(self.view)
@@ -212,7 +212,7 @@ class MainScreen(MainActions):
         self.update()
 
     def on_resize(self, event: events.Resize) -> None:
-        small = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
+        small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
         self.set_class(small, "-too-small")
         self.plots.update(is_fast=self.playback.is_fast)
 

@@ -67,7 +67,7 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
         self.set_titles("Text")
 
     def start(self, transcript: Transcript) -> None:
-        """Begin a run: forget what was shown, show the prompt. What is told later, `show` brings to the screen."""
+        """Begin a run: forget what was shown, show the prompt. What is text later, `show` brings to the screen."""
         self._end = None
         self._row = self._reveal = None
         self._source = NO_SOURCE
@@ -75,7 +75,7 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
         self._update(0, following=True)
 
     def finish(self, end: End) -> None:
-        """The run is over, and told to its end."""
+        """The run is over, and text to its end."""
         self._end = end
         self.show(self._view.shown, self._row, self._reveal)
 
@@ -142,7 +142,7 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
         before, count = self.virtual_size.height, view.count
         if count != before:
             self._set_scrolled_height(count)
-        at_end = self._end is not None and self._reveal is None and view.shown == len(view.transcript.told)
+        at_end = self._end is not None and self._reveal is None and view.shown == len(view.transcript.round_texts)
         self.set_titles("Text", end_text(self._end, self._glyphs) if self._end and at_end else "")
         if following:
             self._bring_into_view()

@@ -30,7 +30,7 @@ from specviz.ui.metrics.scope import Scope
 
 _TWO_BLOCKS = 96
 """Cells from which positions and overlaps stand side by side."""
-_LEAST_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
+_MIN_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
 
 
 def acceptance(scope: Scope) -> PageBody:
@@ -50,7 +50,7 @@ class Peers(NamedTuple):
 
 def _page(rates: Rates, rule: Rule, peers: Peers, bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
     left, right = (
-        _positions(rates, max(_LEAST_POSITIONS, min(cells, _POSITIONS)), glyphs),
+        _positions(rates, max(_MIN_POSITIONS, min(cells, _POSITIONS)), glyphs),
         _chances(bins, rule, glyphs),
     )
     below = two_columns(left, right, _POSITIONS) if cells >= _TWO_BLOCKS else stacked(left, right)

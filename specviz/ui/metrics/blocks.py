@@ -15,10 +15,10 @@ from specviz.stats.rates import Rates
 Line = list[Part]
 Lines = list[Line]
 PageBody = Callable[[int, Glyphs], Lines]
-"""Lines of at most so many cells, in one of two repertoires."""
+"""Lays a page out for a width in cells, in Unicode or ASCII."""
 
 GAP = 2
-_LEAST_WORDS, _MOST_WORDS = 26, 76
+_MIN_WORDS, _MAX_WORDS = 26, 76
 """Cells for the meaning of a number: with fewer it goes below the number, with more it is hard to read."""
 _SIGNS = str.maketrans({"Σ": "sum", "·": "*", "−": "-", "×": "x", "≥": ">=", "≤": "<=", "τ": "tau"})
 
@@ -40,7 +40,7 @@ def in_repertoire(text: str, glyphs: Glyphs) -> str:
 
 
 def bounds(interval: tuple[float, float] | None) -> str:
-    """``[.635 .805]``; nothing where there is no interval."""
+    """``[.635 .805]``; empty without an interval."""
     return f"[{prob(interval[0])} {prob(interval[1])}]" if interval else ""
 
 
@@ -66,7 +66,7 @@ def paragraph(text: str, cells: int, glyphs: Glyphs, style: str = "text") -> Lin
 
 
 def fact_lines(rows: Sequence[FactRow], cells: int, glyphs: Glyphs) -> Lines:
-    """Aligned facts; their words wrap in a column of their own, below the number where there is no room for one."""
+    """Aligned facts; their descriptions wrap in a separate column, or below the number where there is no room."""
     if not rows:
         return []
     values = align_decimals([in_repertoire(fact.value, glyphs) for fact in rows])
@@ -76,8 +76,8 @@ def fact_lines(rows: Sequence[FactRow], cells: int, glyphs: Glyphs) -> Lines:
     )
     label, extra = max(map(width, labels)), max(map(width, extras))
     before = label + GAP + len(values[0]) + GAP + (extra + GAP if extra else 0)
-    two_columns = cells - before >= _LEAST_WORDS
-    indent, room = (before, min(_MOST_WORDS, cells - before)) if two_columns else (GAP, cells - GAP)
+    two_columns = cells - before >= _MIN_WORDS
+    indent, room = (before, min(_MAX_WORDS, cells - before)) if two_columns else (GAP, cells - GAP)
     lines: Lines = []
     for fact, name, value, trust in zip(rows, labels, values, extras, strict=True):
         head: Line = [(_padded(name, label + GAP), "text"), (value, fact.style), (" " * GAP, "text")]
@@ -133,7 +133,7 @@ def two_columns(left: Lines, right: Lines, cells: int, gap: int = 4) -> Lines:
 
 
 def stacked(*blocks: Lines) -> Lines:
-    """Blocks below each other with a blank line between them; empty ones leave none."""
+    """Stacked blocks separated by blank lines; empty blocks are skipped."""
     lines: Lines = []
     for block in filter(None, blocks):
         lines += [[], *block] if lines else block

@@ -26,7 +26,7 @@ from specviz.ui.metrics.blocks import Line
 
 LIMIT = 500
 """Rows shown of an order."""
-_TOKEN, _MOST_TOKEN = 10, 28
+_TOKEN, _MAX_TOKEN = 10, 28
 """Cells a token should have, and at most."""
 _VERDICT = 10
 """Cells of a verdict in words; its mark takes one."""
@@ -38,7 +38,7 @@ _DRAFTED = {
 _IDS = {"id": 7, "token": 0, "rejected": 8, "tested": 6, "drafted": 7, "lost": 7}
 """Cells of each column; a token takes the rest."""
 _SPARED = ("u", "accept", "q", "p", "overlap", "lost", "i", "round"), ("drafted", "tested", "lost")
-"""Columns that are left out where a token has too little room, the first one first."""
+"""Columns dropped, in this order, where a token has too little room."""
 
 TokenPosition = tuple[int, int]
 """A round (1-based) and a row in it."""
@@ -52,8 +52,7 @@ _ORDERED = {"ratio": "p/q", "lost": "lost", "overlap": "overlap"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenListing:
-    """The head of a table, and its lines, told one by one: what each is about, what it says, and the place it leads to.
-    ``words``: what it shows."""
+    """A table: its header, and the key, cells and target position of each line. ``words`` describes it."""
 
     head: Line
     keys: NDArray[np.int64]
@@ -74,8 +73,7 @@ class TokenListing:
 
 
 def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs, chance: str = "overlap") -> TokenListing:
-    """A row a tested token; the others had no test to be told of. ``chance``: what the accept chance of a position is
-    called."""
+    """One row per tested token. ``chance`` is the name of a position's acceptance probability."""
     part = range_of(drafts)
     shown = top_rows(part, order, LIMIT)
     in_words = _DRAFTED | {"verdict": _VERDICT}
@@ -119,7 +117,7 @@ def _drafted_line(row: DraftedRow, ordered: str, columns: Mapping[str, int], gly
 
 
 def id_listing(drafts: Drafts, cells: int, glyphs: Glyphs) -> TokenListing:
-    """A row an id; each leads to its most costly rejection."""
+    """One row per id; each leads to its most costly rejection."""
     part = range_of(drafts)
     shown = top_ids(part, LIMIT)
     columns = _fitting(_IDS, _SPARED[1], cells)
@@ -151,7 +149,7 @@ def _fitting(columns: Mapping[str, int], spared: Iterable[str], cells: int) -> d
         if _room(kept, cells) >= _TOKEN:
             break
         del kept[name]
-    return kept | {"token": max(1, min(_MOST_TOKEN, _room(kept, cells)))}
+    return kept | {"token": max(1, min(_MAX_TOKEN, _room(kept, cells)))}
 
 
 def _room(columns: Mapping[str, int], cells: int) -> int:

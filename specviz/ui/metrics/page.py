@@ -32,7 +32,7 @@ PAGE_STYLES = (
 
 
 class MetricsPage(CellWidget, ScrollView, can_focus=True):
-    """Lines laid out anew for every width; only those in view are painted."""
+    """Lines laid out for the current width; only those in view are painted."""
 
     PREFIX = "page"
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"page--{name}" for name in PAGE_STYLES}
@@ -95,14 +95,14 @@ class MetricsPage(CellWidget, ScrollView, can_focus=True):
 
 @dataclass(frozen=True, slots=True)
 class BarChoice:
-    """One of a row: its name, and the action behind it."""
+    """An entry of a choice bar: its label and its action."""
 
     label: str
     action: str
 
 
 class ChoiceBar(Widget):
-    """A row of choices; the one taken stands in brackets."""
+    """A row of choices; the current one is in brackets."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"choice--label", "choice--taken"}
     DEFAULT_CSS = """
@@ -119,7 +119,7 @@ class ChoiceBar(Widget):
         self._taken = 0
 
     def offer(self, choices: Sequence[BarChoice]) -> None:
-        """The same choices by other names."""
+        """Replace the labels."""
         if choices != self._choices:
             self._choices = choices
             self.refresh()

@@ -12,8 +12,8 @@ from specviz.stats.run_stats import Rates, RunStats
 class Scope:
     """The rounds of the segment on screen, up to the round shown, and their rates.
 
-    ``stats`` is the fold they come from, ``drafts`` what they drafted, ``shown`` the round shown, ``recorded`` how many
-    there are; ``settings`` are those of the round shown, None before the first.
+    ``stats`` is their source, ``drafts`` their drafted tokens, ``shown`` the round shown, ``recorded`` the number of
+    rounds; ``settings`` are those of the round shown, None before the first.
     """
 
     stats: RunStats
@@ -25,7 +25,7 @@ class Scope:
 
     @property
     def yet(self) -> str:
-        """What is said behind something that has not come: `` yet`` while it can still come."""
+        """`` yet`` while more rounds may follow, else empty."""
         return "" if self.shown == self.recorded and self.stats.end is not None else " yet"
 
     @property

@@ -25,9 +25,9 @@ from specviz.ui.shared.shell import later
 from specviz.ui.widgets.bars import KeyBar, StatusLine
 
 EVERY = 0.5
-"""Seconds between two looks at a run that goes on."""
-MOST_SHARE = 0.1
-"""Of the time: what bringing a tab up to date may take; a dear one is brought up to date less often."""
+"""Seconds between two refreshes."""
+MAX_SHARE = 0.1
+"""The share of time that refreshing a tab may take; an expensive tab is refreshed less often."""
 
 TABS = (
     BarChoice("Acceptance", "tab(0)"),
@@ -100,7 +100,7 @@ class MetricsScreen(Dialog[tuple[int, int]]):
     # -- showing
 
     def _watch(self, spent: float) -> None:
-        later(self, max(EVERY, spent / MOST_SHARE), self._look)
+        later(self, max(EVERY, spent / MAX_SHARE), self._look)
 
     def _look(self) -> None:
         begun = time.perf_counter()
@@ -108,7 +108,7 @@ class MetricsScreen(Dialog[tuple[int, int]]):
         self._watch(time.perf_counter() - begun)
 
     def _update(self) -> None:
-        """Bring the tab in view up to the timeline, where it lags behind."""
+        """Refresh the tab in view if the timeline has changed."""
         timeline = self._timeline
         now = (
             self._tab,

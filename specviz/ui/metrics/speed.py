@@ -1,4 +1,4 @@
-"""The page of speed: what a round costs, what it brings by the model and by the clock, and which K would be best."""
+"""The page of speed: the cost of a round, the speedup by the model and as measured, and the best K."""
 
 from functools import partial
 
@@ -59,7 +59,7 @@ def slower(view: SpeedView) -> str:
 
 
 def unknown(view: SpeedView, drafter: str, yet: str, *, to_come: bool) -> str:
-    """What cannot be told, and why; empty where everything can. ``to_come``: the models were to be timed."""
+    """Which numbers are unknown and why; empty where none is. ``to_come``: the models were to be timed."""
     if view.target_step_ms is None:
         why = "have not been timed" if to_come else "were not timed in this run (--calibrate 0)"
         return f"The models {why}: T_p, T_q and c are unknown, so there is no speedup and no best K."

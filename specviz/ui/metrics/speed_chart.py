@@ -1,4 +1,4 @@
-"""The speedup of the model over K, as columns: where this run stands, where it would be fastest."""
+"""The speedup of the model over K, as columns: the K of this run and the best K."""
 
 from specviz.render.cells import EIGHTHS
 from specviz.render.glyphs import Glyphs
@@ -7,13 +7,13 @@ from specviz.ui.metrics.blocks import Line, Lines, heading, in_repertoire
 
 ROWS = 8
 _LABEL = 6
-_MOST_STEP = 3
+_MAX_STEP = 3
 _BEST = "*"
 
 
 def curve_lines(view: SpeedView, cells: int, glyphs: Glyphs) -> Lines:
-    """A column a K as far as ``cells`` go; the line at 1 is the target alone. Nothing without a curve."""
-    step = max(1, min(_MOST_STEP, (cells - _LABEL) // max(1, len(view.curve))))
+    """One column per K, as many as fit; the line at 1 is the target alone. Empty without a curve."""
+    step = max(1, min(_MAX_STEP, (cells - _LABEL) // max(1, len(view.curve))))
     curve = view.curve[: max(0, (cells - _LABEL) // step)]
     if not curve:
         return []

@@ -1,4 +1,4 @@
-"""The page of tokens/round: how many rounds brought how many, against the formula, and why the two differ."""
+"""The page of tokens/round: their distribution against the formula, and why the two differ."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The table of drafted tokens: sorted by what they cost, each row the way to its round."""
+"""The table of drafted tokens: sorted by what they cost, each row leads to its round."""
 
 from typing import ClassVar
 
@@ -55,7 +55,7 @@ class TokenTable(LineList, can_focus=True):
     """ + "".join(f"TokenTable > .row--{sign.kind} {{ color: $token-{sign.kind}; }}\n" for sign in SIGNS)
 
     class Selected(Message):
-        """The way to the round of a line was asked for."""
+        """The round of a line was requested."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class TokenTable(LineList, can_focus=True):
         return [_BESIDE, *((text, self.component_style(f"row--{name}")) for text, name in line)]
 
     def clicked(self, index: int) -> None:
-        """The first click chooses a line, one more the way to its round."""
+        """The first click selects a line, the second goes to its round."""
         if index == self.cursor_row:
             self.action_select()
         else:
@@ -129,7 +129,7 @@ class TokensTab(Vertical):
     """
 
     class Chosen(Message):
-        """A row was chosen: the way to its round."""
+        """A row was chosen; go to its round."""
 
         def __init__(self, position: TokenPosition) -> None:
             super().__init__()
@@ -168,7 +168,7 @@ class TokensTab(Vertical):
         self._fill()
 
     def _fill(self, *, stay: bool = True) -> None:
-        """Fill the table anew where its rows, their order or its width changed."""
+        """Refill the table if its rows, their order or its width changed."""
         width = self.size.width - _MARGIN
         wanted = self._scope, self._order, width
         if self._scope is None or width <= 0 or wanted == self._filled:

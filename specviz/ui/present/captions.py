@@ -1,4 +1,4 @@
-"""What a presentation says: one sentence a phase, a handful of numbers, and its keys."""
+"""The texts of a presentation: one sentence per phase, a few numbers, and its keys."""
 
 from typing import NamedTuple
 
@@ -19,10 +19,10 @@ PHASE_PACE = 0.5
 """Seconds between two phases where the user named none."""
 
 _LONGEST, _SHORTEST = 152, 12
-"""Cells of what a text of others is cut to."""
+"""Cells that external text is cut to."""
 _FAR, _ROOMY = 8, 80
 """Most cells between two numbers; cells of a line on which every name is written out."""
-_NAME_CELLS, _LEAST_NAME = 30, 12
+_NAME_CELLS, _MIN_NAME = 30, 12
 # fmt: off
 PRESENT_KEYS: dict[str, tuple[Key[RunActions], ...]] = {
     "Reveal": (
@@ -117,7 +117,7 @@ def _last(round: Round, glyphs: Glyphs) -> Caption:
 
 def pair(draft: str, target: str, doing: str) -> Caption:
     """Before the first round: who takes part."""
-    said = [_pair(draft, target, cells) for cells in range(_NAME_CELLS, _LEAST_NAME - 1, -1)]
+    said = [_pair(draft, target, cells) for cells in range(_NAME_CELLS, _MIN_NAME - 1, -1)]
     return Caption(said[0], doing, said_short=tuple(said[1:]))
 
 
@@ -130,11 +130,11 @@ def at_the_end(end: End, glyphs: Glyphs = UNICODE) -> Caption:
     return Caption("End", end_text(end, glyphs))
 
 
-def caption_fields(told: Caption, *, tone: Tone = "strong", ascii: bool = False) -> list[StatusField]:
-    fields = [StatusField((told.said, *told.said_short), 0, tone)]
-    if told.by:
-        said = told.by, *told.by_short
-        forms = said if told.by_short else _cut(told.by, ascii)
+def caption_fields(shown: Caption, *, tone: Tone = "strong", ascii: bool = False) -> list[StatusField]:
+    fields = [StatusField((shown.said, *shown.said_short), 0, tone)]
+    if shown.by:
+        said = shown.by, *shown.by_short
+        forms = said if shown.by_short else _cut(shown.by, ascii)
         fields.append(StatusField((*forms, ""), 1, "quiet"))
     return fields
 
@@ -148,14 +148,14 @@ def title_fields(title: str, where: str, *, ascii: bool = False) -> list[StatusF
 
 
 def _cut(text: str, ascii: bool) -> tuple[str, ...]:
-    """A text of others: as much of it as there is room for."""
+    """External text, from whole to shortest."""
     shorter = range(min(width(text), _LONGEST) - 1, _SHORTEST, -1)
     return text, *(clip(text, cells, ascii=ascii, count=False) for cells in shorter)
 
 
 def figure_fields(rates: LiveRates, cells: int, glyphs: Glyphs = UNICODE) -> list[StatusField]:
-    """The numbers a room can take in, on a line of ``cells`` and always in the same of them; a speedup only where the
-    models were timed, and where there is no room for both not the formula."""
+    """The numbers of a presentation on a line of ``cells``, always in the same positions; a speedup only where the
+    models were timed, and the formula only where it fits beside it."""
     none = glyphs.none
     figures = [
         (f"{glyphs.alpha} tested", prob(rates.alpha_tested, none=none).ljust(4)),

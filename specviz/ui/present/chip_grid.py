@@ -1,9 +1,9 @@
-"""Where the chips of a round stand: the largest form that fits, the same places for every round."""
+"""The positions of a round's chips: the largest form that fits, the same for every round."""
 
 from dataclasses import dataclass
 
-MOST_CELLS = 28
-"""Of a chip's width: beyond it a row of few chips would be a row of banners."""
+MAX_CELLS = 28
+"""Largest width of a chip."""
 SMALLEST_BOX = 3
 """Lines; a drop of more begins with an empty one."""
 
@@ -12,7 +12,7 @@ SMALLEST_BOX = 3
 class ChipForm:
     """How a place is built, in lines from above: the token's box, its test as a bar, its verdict, what takes its place.
 
-    ``sign`` 0: the verdict stands in the box. ``least``: cells of a chip below which the form is too narrow; ``gap``
+    ``sign`` 0: the verdict is in the box. ``least``: cells of a chip below which the form is too narrow; ``gap``
     and ``apart``: cells between chips and lines between rows of chips.
     """
 
@@ -42,7 +42,7 @@ CHIP_FORMS = (
     ChipForm(box=1, bar=0, sign=0, drop=1, least=9, gap=1, apart=0),
     ChipForm(box=1, bar=0, sign=0, drop=0, least=9, gap=1, apart=0),
 )
-"""From the largest to the smallest; in the last one nothing is beneath, and what takes a token's place stands on it."""
+"""From the largest to the smallest; in the last one nothing is below a token, and its replacement covers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ChipGrid:
 
 
 def grid(places: int, width: int, height: int) -> ChipGrid:
-    """The grid of the largest form in which so many places fit into ``width`` cells and ``height`` lines.
+    """The grid of the largest form in which ``places`` chips fit into ``width`` cells and ``height`` lines.
 
     Where none fits the smallest form is given, higher than ``height``.
     """
@@ -80,4 +80,4 @@ def _grid(places: int, width: int, form: ChipForm) -> ChipGrid:
     rows = -(-places // most)
     columns = -(-places // rows)
     cells = (width - form.gap * (columns - 1)) // columns
-    return ChipGrid(form, columns, rows, max(1, min(MOST_CELLS, cells)))
+    return ChipGrid(form, columns, rows, max(1, min(MAX_CELLS, cells)))

@@ -16,7 +16,7 @@ _BOLD = Style(bold=True)
 
 
 class ChipRow(CellWidget):
-    """Draws one moment of a round in the places its grid has for every round."""
+    """Draws one frame of a round on a grid that is the same for every round."""
 
     PREFIX = "chip"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -43,7 +43,7 @@ class ChipRow(CellWidget):
         self._grid: ChipGrid = grid(1, 1, 1)
 
     def reserve(self, places: int, width: int, height: int) -> None:
-        """Make room for so many tokens in so many cells and lines; what it takes becomes the widget's height."""
+        """Choose the grid for ``places`` tokens in the given cells and lines; its height becomes the widget's."""
         made = grid(places, width, height)
         if made != self._grid:
             self._grid = made

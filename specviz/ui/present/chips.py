@@ -17,7 +17,7 @@ from specviz.render.phases import WAITING, Reveal, RowStage, focus_row, mark_of,
 from specviz.ui.present.chip_grid import SMALLEST_BOX, ChipForm, ChipGrid
 
 LANDED = 0.5
-"""Of a verdict's phase: until then u falls onto the bar, from then on the verdict stands."""
+"""The share of a verdict's phase in which u falls onto the bar; then the verdict appears."""
 
 
 class Outline(NamedTuple):
@@ -39,7 +39,7 @@ OUTLINES = {
     "dropped": (Outline(*"┌┐└┘┄┊"), Outline(*"....  ")),
     "last": (Outline(*"╔╗╚╝═║"), Outline(*"####=#")),
 }
-"""State -> the box in Unicode and in ASCII: each state has lines of its own, so that no colour is needed."""
+"""State -> the box in Unicode and in ASCII: each state has distinct lines, so that no colour is needed."""
 
 BIG = {
     "accepted": (("    ▗▛", "▝▙ ▗▛ ", " ▝▙▛  "), ("     /", "\\   / ", " \\_/  ")),
@@ -55,7 +55,7 @@ BIG_LINES = 3
 
 @dataclass(frozen=True, slots=True)
 class AnimationFrame:
-    """A round as far as it has come, and how far its present phase has."""
+    """A round at one phase, and the progress within that phase."""
 
     round: Round
     reveal: Reveal | None
@@ -63,13 +63,13 @@ class AnimationFrame:
 
     @property
     def sweeping(self) -> bool:
-        """Whether the target's pass is on its way."""
+        """Whether the target's pass is being animated."""
         reveal = self.reveal
         return reveal is not None and reveal.verified and not reveal.decided and not reveal.last and self.progress < 1
 
     @property
     def row_under_test(self) -> int | None:
-        """The row whose u is on its way; None in any other phase."""
+        """The row whose u is falling; None in any other phase."""
         reveal = self.reveal
         if reveal is None or reveal.last or not reveal.decided or self.progress >= LANDED:
             return None
@@ -77,13 +77,13 @@ class AnimationFrame:
 
     @property
     def last_token_progress(self) -> float:
-        """How much of the last token has come in, from 0 to 1."""
+        """How much of the last token is visible, from 0 to 1."""
         if self.reveal is None or self.reveal.last:
             return self.progress
         return 0.0
 
     def known(self, row: int, swept: float) -> RowStage:
-        """How much of a drafted token is known where the target's pass has come past ``swept`` of the row of chips."""
+        """How much of a drafted token is known once the target's pass has covered ``swept`` of the row of chips."""
         known = row_stage(self.round, self.reveal, row)
         if known == "scored" and self.sweeping and self.progress < swept:
             return "drafted"
@@ -141,8 +141,8 @@ def _place(frame: AnimationFrame, slot: int, column: int, grid: ChipGrid, glyphs
     return lines
 
 
-def _drop(lines: list[Line], last: Emitted, replaces: bool, come: float, grid: ChipGrid, glyphs: Glyphs) -> None:
-    """Let the last token come in from above: beneath the token it replaces, or in the next free place of the row."""
+def _drop(lines: list[Line], last: Emitted, replaces: bool, progress: float, grid: ChipGrid, glyphs: Glyphs) -> None:
+    """Let the last token drop in: below the token it replaces, or in the next free position of the row."""
     form, kind = grid.form, last.origin
     if replaces or form.box < SMALLEST_BOX:
         whole = _last(kind, _token(last.bytes, kind, grid.cells - 6, glyphs), grid, glyphs)
@@ -150,8 +150,8 @@ def _drop(lines: list[Line], last: Emitted, replaces: bool, come: float, grid: C
         foot = "" if form.sign else glyphs.mark(kind)
         token = _token(last.bytes, kind, grid.cells - 4, glyphs)
         whole = _box(token, "last", kind, grid.cells, form.box, glyphs, foot=foot)
-    _put(lines, form.height - len(whole) if replaces else 0, whole[len(whole) - math.ceil(come * len(whole)) :])
-    if form.sign and not replaces and come >= 1:
+    _put(lines, form.height - len(whole) if replaces else 0, whole[len(whole) - math.ceil(progress * len(whole)) :])
+    if form.sign and not replaces and progress >= 1:
         _put(lines, form.box + form.bar, _sign(kind, form.sign, grid.cells, glyphs))
 
 
@@ -180,12 +180,12 @@ def _drafted(
     token = _token(drafted.bytes, kind, cells - 4, glyphs)
     lines = _box(token, outline, kind, cells, form.box, glyphs, foot=mark if in_box and known == "decided" else "")
     if form.bar:
-        told = (
+        test = (
             []
             if is_greedy(frame.round)
             else _test(drafted, known, frame.row_under_test == row, form.bar, cells, glyphs)
         )
-        lines += told or [[] for _ in range(form.bar)]
+        lines += test or [[] for _ in range(form.bar)]
     if form.sign:
         lines += _sign(kind, form.sign, cells, glyphs) if known == "decided" else []
     return lines
@@ -235,16 +235,16 @@ def _test(
     u, chance = drafted.test
     filled, mark = accept_bar(chance, u, cells)
     kind = drafted.verdict if known == "decided" else WAITING
-    told = known == "decided" or row_under_test
+    has_u = known == "decided" or row_under_test
     line: Line = []
-    for start, end in ((0, mark), (mark + 1, cells)) if told else ((0, cells),):
+    for start, end in ((0, mark), (mark + 1, cells)) if has_u else ((0, cells),):
         inside = max(0, min(end, filled) - start)
         line.append((glyphs.full * inside, f"bar:{kind}"))
         line.append((glyphs.rest * (end - start - inside), "rest"))
-        if start == 0 and told:
+        if start == 0 and has_u:
             line.append((glyphs.test, "strong"))
     lines[-1] = [part for part in line if part[0]]
-    if told and height > 1:
+    if has_u and height > 1:
         lines[-2] = [(" " * mark, "text"), ("u", "strong")]
     return lines
 

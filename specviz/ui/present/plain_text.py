@@ -1,4 +1,4 @@
-"""The text so far for a large screen: nothing but text, the tokens just taken standing out until the next round."""
+"""The text so far for a large screen: plain text, with the newest tokens highlighted until the next round."""
 
 from typing import ClassVar
 
@@ -14,20 +14,20 @@ from specviz.render.word_wrap import Flow, Span
 from specviz.ui.widgets.cell_widget import CellWidget
 
 _AIRY = 8
-"""Lines of height from which on every other one stays empty."""
+"""Height from which lines are double-spaced."""
 _BOLD = Style(bold=True)
 
 
 class PlainTranscriptView(TranscriptView):
-    """A story without marks and ghosts: what was emitted, and that alone."""
+    """A transcript without marks and dropped drafts: emitted text only."""
 
     def __init__(self, transcript: Transcript, glyphs: Glyphs, width: int) -> None:
         super().__init__(transcript, glyphs, width)
         self._newline = ""
 
-    def _lay_shown(self, told: RoundText, cursor: int | None, reveal: Reveal | None) -> None:
-        for at in range(len(told.pieces)):
-            self._lay_emitted(self._tail, self.shown, told, at, self._newline)
+    def _lay_shown(self, text: RoundText, cursor: int | None, reveal: Reveal | None) -> None:
+        for at in range(len(text.pieces)):
+            self._lay_emitted(self._tail, self.shown, text, at, self._newline)
 
     def _lay_marked(self, flow: Flow, text: str, like: Span, newline: str) -> None:
         flow.add(text, like)
@@ -53,18 +53,18 @@ class PlainText(CellWidget):
         self._fresh = False
 
     def start(self, transcript: Transcript) -> None:
-        """Begin a run: forget what was shown, show the prompt. What is told later, `show` brings to the screen."""
+        """Begin a run: forget what was shown, show the prompt. `show` adds the rounds."""
         self._view = PlainTranscriptView(transcript, self._glyphs, self._view.width)
         self._taken = 0
         self.refresh()
 
     def finish(self) -> None:
-        """The run is over, and told to its end."""
+        """The run has ended."""
         self._view.show_round(self._taken, None)
         self.refresh()
 
     def show(self, taken: int, *, fresh: bool) -> None:
-        """Show the text with ``taken`` rounds, the last of them standing out if it is ``fresh``."""
+        """Show the text with ``taken`` rounds, the last of them highlighted if ``fresh``."""
         if (taken, fresh) != (self._view.shown, self._fresh):
             self._taken, self._fresh = taken, fresh
             self._view.show_round(taken, None)

@@ -22,16 +22,16 @@ from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.shared.shell import later
 from specviz.ui.widgets.bars import TooSmallNotice
 
-LEAST_WIDTH, LEAST_HEIGHT = 60, 20
+MIN_WIDTH, MIN_HEIGHT = 60, 20
 FRAME = 1 / 30
 MOVING = 0.45
-"""Seconds a phase moves before it stands, where the pace leaves so much."""
+"""Seconds that a phase is animated, at most."""
 MOVING_SHARE = 0.7
-"""Of the pace: what a phase may move at most."""
+"""The share of the pace that a phase may be animated."""
 SOONEST = 1 / 30
 """Seconds between two phases at the fastest."""
 HOLD = 2.0
-"""Seconds the end of a run stays before it starts anew, at the least."""
+"""Least seconds that the end of a run stays before it restarts."""
 
 PhasePosition = tuple[int, int, int]
 """(run, round, phase)."""
@@ -78,7 +78,7 @@ class PresentScreen(RunActions):
 
     def compose(self) -> ComposeResult:
         yield self._stage
-        yield TooSmallNotice(f"The terminal is too small:\nspecviz needs {LEAST_WIDTH} by {LEAST_HEIGHT}.\nq quits")
+        yield TooSmallNotice(f"The terminal is too small:\nspecviz needs {MIN_WIDTH} by {MIN_HEIGHT}.\nq quits")
 
     def on_mount(self) -> None:
         if self.playback.mode != "paused":
@@ -93,7 +93,7 @@ class PresentScreen(RunActions):
     # -- showing
 
     def update(self) -> None:
-        """Bring the screen up to the timeline: a phase behind the one before it moves, any other place just stands."""
+        """Follow the timeline: the phase after the shown one is animated, any other position appears directly."""
         while self._keys and not self._reading:
             self._keys.popleft()()
         now = self._now()
@@ -120,14 +120,14 @@ class PresentScreen(RunActions):
         self._stage.show(self.playback, self.options, self.progress, where)
 
     def on_resize(self, event: events.Resize) -> None:
-        small = event.size.width < LEAST_WIDTH or event.size.height < LEAST_HEIGHT
+        small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
         self.set_class(small, "-too-small")
         self._draw()
 
     # -- moving
 
     def _move(self) -> None:
-        """Let the phase come about, frame by frame; it stands as soon as its time is over, whatever was drawn."""
+        """Animate the phase; it is complete when its time is over, however many frames were drawn."""
         self._lasting = min(MOVING, MOVING_SHARE * self.pace) if self.playing else MOVING
         if self.app.animation_level == "none" or self._lasting < 2 * FRAME:
             return
@@ -152,7 +152,7 @@ class PresentScreen(RunActions):
     # -- playing
 
     def _keep_playing(self) -> None:
-        """See to it that the next phase comes; while a round is being sampled, its coming brings us here again."""
+        """Schedule the next phase; while a round is being sampled, its arrival calls this again."""
         timeline = self.timeline
         if self.playing and self._next is None and timeline.ready and not self.playback.unfolding:
             self._next = later(self, max(SOONEST, self.pace, HOLD if self._ended else 0.0), self._play_on)
@@ -166,8 +166,8 @@ class PresentScreen(RunActions):
         playback, timeline = self.playback, self.timeline
         if not self._ended:
             readable = playback.step_phase(1)
-            come = self._now() != self._position
-            if not readable or (come and timeline.reveal is None and playback.monitor.hit(timeline.shown)):
+            moved = self._now() != self._position
+            if not readable or (moved and timeline.reveal is None and playback.monitor.hit(timeline.shown)):
                 self.playing = False
         elif playback.loop and timeline.total:
             playback.seek(0)

@@ -1,4 +1,4 @@
-"""The lines of a presentation: title, text, what happens, chips, numbers. Each has its place and keeps it."""
+"""The lines of a presentation: title, text, what happens, chips, numbers. Each keeps its position."""
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -16,10 +16,10 @@ from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.widgets.bars import Banner, StatusLine
 
 WIDEST = 152
-"""Cells of a line: beyond it, eyes have to walk."""
+"""Cells of a line: longer lines are hard to read."""
 LINES, SHORT_LINES = 11, 8
 """Lines of everything but text and chips, the empty ones between them included."""
-LEAST_TEXT = 3
+MIN_TEXT = 3
 
 
 class PresentView(Vertical):
@@ -57,7 +57,7 @@ class PresentView(Vertical):
         yield self._banner
 
     def show(self, playback: Playback, options: AppOptions, progress: float, where: str | None = None) -> None:
-        """Bring everything up to the timeline. ``where`` stands in for the number of the round."""
+        """Update everything from the timeline. ``where`` replaces the number of the round."""
         timeline = self._timeline
         self._take_run(playback.run_id)
         self._reserve(max(timeline.max_k, playback.settings.k) + 1)
@@ -80,8 +80,8 @@ class PresentView(Vertical):
         """What moves within a phase."""
         timeline = self._timeline
         frame = AnimationFrame(timeline.round, timeline.reveal, progress) if timeline.round else None
-        told, tone = self._caption_of(frame)
-        self._caption.show(caption_fields(told, tone=tone, ascii=self._glyphs.ascii))
+        text, tone = self._caption_of(frame)
+        self._caption.show(caption_fields(text, tone=tone, ascii=self._glyphs.ascii))
         self._chips.show(frame)
 
     def _take_run(self, run_id: int) -> None:
@@ -102,7 +102,7 @@ class PresentView(Vertical):
         self.styles.width = cells
         short = self.screen.has_class("-short")
         free = height - (SHORT_LINES if short else LINES)
-        self._chips.reserve(places, cells, free - max(LEAST_TEXT, free // (4 if short else 3)))
+        self._chips.reserve(places, cells, free - max(MIN_TEXT, free // (4 if short else 3)))
 
     def _caption_of(self, frame: AnimationFrame | None) -> tuple[Caption, Tone]:
         timeline = self._timeline

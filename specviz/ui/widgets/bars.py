@@ -113,7 +113,7 @@ class KeyBar(Widget):
 
 
 class Banner(Static):
-    """What stays true of the whole run and must be seen, such as a pair that was forced."""
+    """Warnings about the whole run, such as a forced pair."""
 
     DEFAULT_CSS = """
     Banner {
@@ -182,7 +182,7 @@ def _amount(progress: Progress, cells: int) -> Content:
 
 
 class FailurePanel(Static):
-    """Why nothing more can come, in words, and what the libraries wrote last. The rounds stay behind it."""
+    """Why the run stopped, and the last output of the libraries. Finished rounds stay available."""
 
     DEFAULT_CSS = """
     FailurePanel {
@@ -214,7 +214,7 @@ class FailurePanel(Static):
 
 
 class CornerLabel(Static):
-    """A short word at the end of a line."""
+    """A short label at the end of a line."""
 
     DEFAULT_CSS = """
     CornerLabel { width: auto; max-width: 40; height: 1; padding: 0 1; color: $secondary; }
@@ -229,7 +229,7 @@ class CornerLabel(Static):
 
 
 class TooSmallNotice(Static):
-    """Stands in for everything where the terminal has no room for it."""
+    """Replaces the screen where the terminal is too small."""
 
     DEFAULT_CSS = """
     TooSmallNotice { display: none; width: 1fr; height: 1fr; content-align: center middle; text-align: center; }

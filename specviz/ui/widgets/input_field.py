@@ -1,4 +1,4 @@
-"""Fields of a form: a line to write in that can be told from what is around it, and a box to tick."""
+"""Fields of a form: a visible line to type in, and a check box."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from specviz.render.screen_text import one_for_one
 
 
 class _Safely(Highlighter):
-    """Shows what is being written so that no terminal obeys it."""
+    """Shows typed text without control characters."""
 
     def __init__(self, ascii: bool) -> None:
         self._ascii = ascii
@@ -27,11 +27,11 @@ class _Safely(Highlighter):
         return Text(shown, no_wrap=True, overflow="ignore", end="")
 
     def highlight(self, text: Text) -> None:
-        """Nothing stands out."""
+        """No highlighting."""
 
 
 class Field(Input, inherit_css=False):
-    """A line to write in, on a ground of its own."""
+    """A line to type in, on its own background."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(Input.COMPONENT_CLASSES)
     DEFAULT_CSS = """

@@ -58,7 +58,7 @@ class LineList(CellWidget, ScrollView, can_focus=False):
         self.choose(self._chosen + lines)
 
     def choose(self, index: int, *, top: int | None = None) -> None:
-        """Choose a line, the nearest there is, and bring it into view; ``top``: the line to be the first in view then.
+        """Select the nearest existing line and bring it into view; ``top``: the line to show first.
 
         To be called, too, when the lines have become others.
         """
@@ -72,7 +72,7 @@ class LineList(CellWidget, ScrollView, can_focus=False):
         self._look()
 
     def _look(self) -> None:
-        """Draw again what stands there now in another way than it was drawn."""
+        """Redraw visible lines that have changed."""
         for y, drawn in list(self._drawn.items()):
             if self._draw(y) != drawn:
                 del self._drawn[y]
