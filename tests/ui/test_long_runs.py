@@ -48,7 +48,7 @@ RUN = make_run(400, 4, 3)
 
 @pytest.fixture
 def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript, "PAGE", 40)
+    monkeypatch.setattr(transcript, "PAGE_TOKENS", 40)
 
 
 def told(upto: int = len(RUN), width: int = 40) -> TranscriptView:
@@ -71,7 +71,7 @@ def test_a_text_in_pages_is_the_text(short_pages: None, monkeypatch: pytest.Monk
     for page in range(len(made.transcript.pages)):
         made._layout.measure_pages(page, page)
     made.show_round(400, None)
-    monkeypatch.setattr(transcript, "PAGE", 10**6)
+    monkeypatch.setattr(transcript, "PAGE_TOKENS", 10**6)
     whole = told()
     assert len(made.transcript.pages) > 15 and len(whole.transcript.pages) == 1
     assert words(made) == words(whole)
