@@ -10,16 +10,16 @@ from torch.utils._pytree import tree_leaves
 
 CPU = torch.device("cpu")
 ONE, OTHER = torch.device("xpu:0"), torch.device("xpu:1")
-"""Of a kind that no code treats in a way of its own."""
+"""A device type that no code treats specially."""
 
 
-def place_of(tensor: Tensor) -> torch.device:
-    return getattr(tensor, "_place", CPU)
+def device_of(tensor: Tensor) -> torch.device:
+    return getattr(tensor, "_device", CPU)
 
 
-def move(model: nn.Module, place: torch.device) -> None:
+def move(model: nn.Module, device: torch.device) -> None:
     for tensor in (*model.parameters(), *model.buffers()):
-        tensor._place = place  # type: ignore[attr-defined]
+        tensor._device = device  # type: ignore[attr-defined]
 
 
 class Elsewhere(TorchFunctionMode):
@@ -33,7 +33,7 @@ class Elsewhere(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if func == torch.Tensor.device.__get__:
-            return place_of(args[0])
+            return device_of(args[0])
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         wanted = None
         if func in (torch.Tensor.to, torch.Tensor.cpu):
@@ -44,17 +44,17 @@ class Elsewhere(TorchFunctionMode):
             wanted = torch.device(kwargs["device"])
         if kwargs.get("device") is not None:
             kwargs["device"] = CPU
-        places = {place_of(t) for t in tensors if t.dim() or place_of(t) != CPU} or {CPU}
-        if len(places) > 1:
-            raise AssertionError(f"{func.__name__} meets tensors on {sorted(map(str, places))}")
-        (place,) = places
+        devices = {device_of(t) for t in tensors if t.dim() or device_of(t) != CPU} or {CPU}
+        if len(devices) > 1:
+            raise AssertionError(f"{func.__name__} meets tensors on {sorted(map(str, devices))}")
+        (device,) = devices
         out = func(*args, **kwargs)
-        if wanted is not None and tensors and wanted != place:
-            self.crossings.append((place, wanted))
+        if wanted is not None and tensors and wanted != device:
+            self.crossings.append((device, wanted))
             out = out.clone()
         for leaf in tree_leaves(out):
             if isinstance(leaf, Tensor):
-                leaf._place = wanted or place  # type: ignore[attr-defined]
+                leaf._device = wanted or device  # type: ignore[attr-defined]
         return out
 
 
@@ -67,5 +67,5 @@ def _device(args: Sequence[Any], kwargs: dict[str, Any]) -> torch.device | None:
         if _is_device(value):
             return torch.device(value)
         if isinstance(value, Tensor):
-            return place_of(value)
+            return device_of(value)
     return None

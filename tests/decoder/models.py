@@ -1,6 +1,6 @@
 """Makers of tiny model folders that transformers loads like any other, with tokenizers to match.
 
-Scripted models have logits that are known at every place, so that p and q are; random ones are small enough to run
+Scripted models have known logits at every position, so that p and q are; random ones are small enough to run
 a hundred tokens in a blink.
 """
 
@@ -39,15 +39,15 @@ def text_of(ids: Sequence[int]) -> str:
 
 
 def one_hot(choices: Sequence[int], vocab: int) -> Tensor:
-    """Logits [places, vocab] that leave at place i the id ``choices[i]`` only."""
+    """Logits [positions, vocab] that allow only the id ``choices[i]`` at position i."""
     logits = torch.full((len(choices), vocab), IMPOSSIBLE)
     logits[range(len(choices)), list(choices)] = 0.0
     return logits
 
 
-def everywhere(probs: Sequence[float], places: int = 512) -> Tensor:
-    """The same distribution at every place, as logits [places, vocab]."""
-    return torch.tensor(probs, dtype=torch.float64).log().clamp_min(IMPOSSIBLE).repeat(places, 1)
+def everywhere(probs: Sequence[float], positions: int = 512) -> Tensor:
+    """The same distribution at every position, as logits [positions, vocab]."""
+    return torch.tensor(probs, dtype=torch.float64).log().clamp_min(IMPOSSIBLE).repeat(positions, 1)
 
 
 def save_tokenizer(folder: Path, vocabulary: Sequence[str], *, eos: str | None = None, bos: str | None = None) -> None:
@@ -80,17 +80,17 @@ def save_model(
 
 
 def scripted(logits: Tensor) -> PreTrainedModel:
-    """A GPT-2 whose next-token logits behind place i are ``logits[i]`` [places, vocab], whatever the tokens are.
+    """A GPT-2 whose next-token logits at position i are ``logits[i]`` [positions, vocab], whatever the tokens are.
 
-    Tokens embed to nothing, place i to the i-th unit vector; attention and the feed-forward part add nothing. So the
-    last hidden state depends on the place alone, and the output layer that turns it into the wanted logits is the
+    Tokens embed to zero, position i to the i-th unit vector; attention and the feed-forward part add nothing. So the
+    last hidden state depends on the position alone, and the output layer that turns it into the wanted logits is the
     solution of a linear system.
     """
-    places, vocab = logits.shape
-    width = 2 * (places // 2 + 2)
+    positions, vocab = logits.shape
+    width = 2 * (positions // 2 + 2)
     config = GPT2Config(
         vocab_size=vocab,
-        n_positions=places,
+        n_positions=positions,
         n_embd=width,
         n_layer=1,
         n_head=2,
@@ -100,7 +100,7 @@ def scripted(logits: Tensor) -> PreTrainedModel:
     model = GPT2LMHeadModel(config).double().eval()
     with torch.no_grad():
         model.transformer.wte.weight.zero_()
-        model.transformer.wpe.weight.copy_(torch.eye(places, width))
+        model.transformer.wpe.weight.copy_(torch.eye(positions, width))
         for block in model.transformer.h:
             for last in (block.attn.c_proj, block.mlp.c_proj):
                 last.weight.zero_()

@@ -90,7 +90,7 @@ def test_c60_a_model_that_cannot_be_used_is_refused_from_its_config(
     ],
     ids=["window not used", "sliding window", "recurrent", "no cache at all"],
 )
-def test_the_way_back_is_told_from_the_config(tmp_path: Path, config: PreTrainedConfig, status: str) -> None:
+def test_the_rollback_is_known_from_the_config(tmp_path: Path, config: PreTrainedConfig, status: str) -> None:
     folder = config_folder(tmp_path, config, vocabulary=words(16))
     pair = facts(folder, folder)
     assert pair.refusals == []

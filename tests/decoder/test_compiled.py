@@ -130,7 +130,7 @@ def test_end_ids_are_barred_in_compiled_logits_too(both: Both) -> None:
     assert model.non_finite == 0
 
 
-def test_it_is_told_and_recorded(both: Both) -> None:
+def test_compiling_is_reported_and_recorded(both: Both) -> None:
     stages = [event for event in both.fast.said if isinstance(event, Progress) and event.stage == "compiling"]
     assert [(stage.done, stage.total) for stage in stages] == [(0, 2), (1, 2)]
     assert not any(isinstance(event, Progress) and event.stage == "compiling" for event in both.slow.said)
@@ -195,7 +195,7 @@ def test_a_compiler_that_a_variable_names_wrongly_is_named(no_compiler: None, mo
     assert "(/nowhere/g++, from the variable CXX, does not work)" in str(missing_toolchain(torch.device("cpu")))
 
 
-def test_what_a_compiler_raises_is_told_in_a_line(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_compiler_raises_is_reported_in_a_line(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any) -> Any:
         def forward(*_: Any) -> Any:
             raise RuntimeError("C++ compile error\n\nOutput:\nmain.cpp:3: fatal error: omp.h: not there\n")
@@ -211,7 +211,7 @@ def test_what_a_compiler_raises_is_told_in_a_line(shelf: Shelf, monkeypatch: pyt
     assert play(pair, PROMPTS[1]).ids == play(opened(pair.pair.target.name, max_new_tokens=8), PROMPTS[1]).ids
 
 
-def test_a_graph_that_says_something_else_is_not_used(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_with_other_outputs_is_not_used(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(_: Any, vocab_size: int) -> Any:
         def forward(ids: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
             return torch.zeros(len(ids), vocab_size), torch.zeros(())

@@ -1,4 +1,4 @@
-"""Early exit: the drafts are what the first layers say, and the target's past is as if nobody had drafted."""
+"""Early exit: the drafts come from the first layers, and the target's cache is as if nothing had been drafted."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -46,7 +46,7 @@ def test_every_family_whose_layers_are_a_list(shelf: Shelf, name: str) -> None:
     assert (run.header.config["exit_layer"], run.header.config["drafters"]) == (1, ["ngram", "layers"])
 
 
-def test_the_test_sees_a_past_that_is_not_put_back(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_test_sees_a_cache_that_is_not_restored(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollback, "restore", lambda cache, state: None)
     source = alone(shelf, "Llama", 1)
     try:
@@ -95,7 +95,7 @@ def test_only_what_is_new_is_fed(shelf: Shelf) -> None:
     assert [len(feed.ids) for feed in feeds.feeds] == expected
 
 
-def test_a_draft_that_is_stopped_leaves_the_past_as_it_was(shelf: Shelf) -> None:
+def test_a_draft_that_is_stopped_leaves_the_cache_as_it_was(shelf: Shelf) -> None:
     source = four_layers(shelf)
     target = source.pair.target
     target.prefill([3, 5, 8])
@@ -151,7 +151,7 @@ def test_layers_that_are_not_one_list_are_refused_by_name(shelf: Shelf, monkeypa
     assert "layers" not in opened(folder, alone=True).pair.drafters
 
 
-def test_the_list_of_layers_is_the_one_that_is_no_part_of_another(shelf: Shelf) -> None:
+def test_the_list_of_layers_is_not_part_of_another(shelf: Shelf) -> None:
     model = random_of(FAMILIES["Qwen3-Next"])  # two layers of two experts each
     layers = find_layers(model, model.config)
     assert layers is not None and layers.name == "layers" and len(layers) == 2
@@ -159,7 +159,7 @@ def test_the_list_of_layers_is_the_one_that_is_no_part_of_another(shelf: Shelf) 
     assert find_layers(model, model.config) is None
 
 
-def test_costs_by_numbers_of_parameters(shelf: Shelf) -> None:
+def test_costs_by_parameter_counts(shelf: Shelf) -> None:
     folder = shelf.random(6, family="llama", layers=4, width=32)
     exit_plan = planned(folder, 1)
     # a layer: q, o 32x32, k, v 32x16, three of 32x64, two norms of 32; the head: 64x32

@@ -1,8 +1,8 @@
-"""Families of models as target and as draft: the text is the target's own greedy text, and every draft the draft's own.
+"""Families of models as target and as draft: the text is the target's greedy text, and every draft is the draft's own.
 
-Both are held against forwards of the whole text without a cache, by the same attention kernel: a text of which every
-token is the first choice behind those before it is the greedy text. Prompts begin within a window, end on either side
-of its edge, and pass it in prefill; runs pass it in the middle of a round.
+Both are checked against forwards of the whole text without a cache, by the same attention kernel: a text in which every
+token is the most likely after those before it is the greedy text. Prompts start within a window, end on either side of
+its edge, and cross it in prefill; runs cross it in the middle of a round.
 """
 
 import json
@@ -56,7 +56,7 @@ def prompt_of(length: int) -> list[int]:
 
 @torch.inference_mode()
 def own_choices(model: PreTrainedModel, ids: list[int], n: int) -> list[int]:
-    """What ``model`` says comes behind each of the last ``n`` of ``ids``, from one forward without a cache."""
+    """The likeliest next id after each of the last ``n`` of ``ids``, from one forward without a cache."""
     choices = model(input_ids=torch.tensor([ids]), use_cache=False).logits[0].argmax(-1).tolist()
     return choices[len(ids) - n :]  # type: ignore[no-any-return]
 
@@ -108,7 +108,7 @@ def test_c26_c27_every_family_is_exact(shelf: Shelf, name: str, kernel: str) -> 
     assert accepted > 10 and rejected > 10 and len(seen) > 5, (accepted, rejected, seen)
 
 
-def test_c26_windows_let_go_of_what_has_left_them(shelf: Shelf) -> None:
+def test_c26_windows_drop_what_has_left_them(shelf: Shelf) -> None:
     source = pair_of(shelf, "Gemma 3, mixed windows")
     run = play(source, " ".join(map(str, prompt_of(12))), setting(4, 0.0))
     for model in (source.pair.draft, source.pair.target):
@@ -118,7 +118,7 @@ def test_c26_windows_let_go_of_what_has_left_them(shelf: Shelf) -> None:
     assert len(run.ids) == N
 
 
-def test_c27_after_a_rejection_what_was_kept_is_fed_once_more_and_nothing_else(shelf: Shelf) -> None:
+def test_c27_after_a_rejection_only_accepted_tokens_are_fed_again(shelf: Shelf) -> None:
     source = pair_of(shelf, "Qwen3-Next")
     with Feeds(source.pair.target) as feeds:
         run = play(source, " ".join(map(str, prompt_of(12))), setting(4, 0.0))
@@ -150,7 +150,7 @@ LONG = Family(
 @pytest.mark.parametrize(
     ("length", "tokens", "stop"), [(6, 19, "context"), (24, 1, "context"), (26, N, "max_new_tokens")]
 )
-def test_no_text_passes_the_edge_of_its_positions(shelf: Shelf, length: int, tokens: int, stop: str) -> None:
+def test_no_text_crosses_the_longrope_limit(shelf: Shelf, length: int, tokens: int, stop: str) -> None:
     target = shelf.folder("long", lambda path: save_model(path, random_of(LONG)))
     draft = shelf.folder("noisy long", lambda path: save_model(path, noisy(random_of(LONG), 3, NOISE)))
     source = opened(target, draft, max_new_tokens=N)
@@ -160,7 +160,7 @@ def test_no_text_passes_the_edge_of_its_positions(shelf: Shelf, length: int, tok
     assert run.ids == own_greedy(source.pair.target.model, prompt)[:tokens]
 
 
-def test_a_prompt_right_at_the_edge_of_positions_is_refused(shelf: Shelf) -> None:
+def test_a_prompt_right_at_the_longrope_limit_is_refused(shelf: Shelf) -> None:
     source = opened(shelf.folder("long", lambda path: save_model(path, random_of(LONG))))
     with pytest.raises(SpecvizError, match="encodes positions differently beyond 24 tokens, and this prompt has 25"):
         play(source, " ".join(map(str, prompt_of(25))), setting(3, 0.0))
@@ -170,7 +170,7 @@ SLOW = {name: family for name, family in FAMILIES.items() if family.way.slow}
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_c27_a_slow_path_is_told(shelf: Shelf, name: str) -> None:
+def test_c27_a_slow_path_is_reported(shelf: Shelf, name: str) -> None:
     source = pair_of(shelf, name)
     told = [notice.message for notice in source.notices if notice.message.startswith("slow path: ")]
     kind = source.pair.target.model.config.model_type
@@ -184,9 +184,7 @@ def test_c27_a_slow_path_is_told(shelf: Shelf, name: str) -> None:
     ("name", "broken"),
     [("Mamba 2", "restore"), ("Jamba", "restore"), ("Mamba", "steps"), ("Mistral, windows", "record")],
 )
-def test_the_test_sees_what_a_wrong_way_back_leaves(
-    shelf: Shelf, name: str, broken: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_test_sees_a_wrong_rollback(shelf: Shelf, name: str, broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if broken == "restore":
         monkeypatch.setattr(rollback, "restore", lambda cache, state: None)
     elif broken == "steps":
@@ -229,7 +227,9 @@ def test_what_cannot_be_exact_is_refused_from_the_config(shelf: Shelf, kind: str
     )
 
 
-def test_a_slow_path_that_only_the_loaded_model_shows_is_told(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_path_that_only_the_loaded_model_shows_is_reported(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(causal_model, "rollback_method", lambda config, model_class: RECOMPUTE)
     source = pair_of(shelf, "GPT-2")
     told = [notice.message for notice in source.notices if "slow path" in notice.message]
@@ -240,13 +240,13 @@ def test_a_slow_path_that_only_the_loaded_model_shows_is_told(shelf: Shelf, monk
     assert is_greedy(source.pair.target.model, prompt, run.ids)
 
 
-def test_a_family_nobody_measured_is_read_again_from_its_start() -> None:
+def test_an_unmeasured_family_is_recomputed() -> None:
     config = transformers.AutoConfig.for_model("nemotron_h")
     assert unsupported_reason(config) is None
     assert rollback_method(config) is RECOMPUTE
 
 
-def test_code_of_a_models_own_without_a_cache_of_ours_is_read_again() -> None:
+def test_custom_code_without_a_known_cache_is_recomputed() -> None:
     class Own:
         def forward(self, input_ids: Any, past_key_values: Any = None) -> None: ...
 

@@ -224,18 +224,18 @@ def test_no_network_and_a_hub_that_fails(pair: FakeHub, monkeypatch: pytest.Monk
     assert refused() == cannot
 
 
-def broken_at(pair: FakeHub, *places: int) -> Model:
+def broken_at(pair: FakeHub, *offsets: int) -> Model:
     model = pair.models["org/target"]
-    model.breaks_after = list(places)
+    model.breaks_after = list(offsets)
     return model
 
 
 def bring_target(asked: PairOptions | None = None) -> list[Progress]:
-    place = locate(asked or options()).target
+    location = locate(asked or options()).target
     said: list[Event] = []
-    fetch(place, ["model.safetensors"], "target", said.append)
-    whole = (place.folder / "model.safetensors").read_bytes()
-    assert whole and place.folder.name == COMMIT
+    fetch(location, ["model.safetensors"], "target", said.append)
+    whole = (location.folder / "model.safetensors").read_bytes()
+    assert whole and location.folder.name == COMMIT
     return weights_in_bytes(said, "target")
 
 
@@ -264,7 +264,7 @@ def test_what_has_come_is_kept_and_gone_on_with(pair: FakeHub, cache: Path) -> N
     assert not list(cache.rglob("*.incomplete"))
 
 
-def test_a_server_that_begins_anew_is_followed(pair: FakeHub, cache: Path) -> None:
+def test_a_server_that_restarts_a_file_is_followed(pair: FakeHub, cache: Path) -> None:
     broken_at(pair, 200_000).ranges = False
     assert bring_target()[-1].done == len(pair.models["org/target"].files["model.safetensors"])
 
@@ -290,11 +290,11 @@ def test_more_than_was_announced_is_refused(pair: FakeHub, cache: Path) -> None:
 
 
 def test_a_file_that_another_program_is_bringing(pair: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = locate(options()).target
-    assert place.repository
-    blob = place.folder.parent.parent / "blobs" / place.repository.blobs["model.safetensors"]
+    location = locate(options()).target
+    assert location.repository
+    blob = location.folder.parent.parent / "blobs" / location.repository.blobs["model.safetensors"]
     with download._blob_lock(blob), pytest.raises(SpecvizError) as caught:
-        fetch(place, ["model.safetensors"], "target", lambda _: None)
+        fetch(location, ["model.safetensors"], "target", lambda _: None)
     assert str(caught.value) == (
         "--target org/target is being downloaded by another program. Wait for it to finish, then run again."
     )
@@ -333,9 +333,9 @@ def test_a_cache_that_cannot_be_written_to(pair: FakeHub, cache: Path, monkeypat
 
 def test_a_mirror_that_lists_names_only_is_left_to_the_client(pair: FakeHub) -> None:
     pair.models["org/target"].bare = True
-    place = locate(options()).target
-    fetch(place, ["model.safetensors"], "target", lambda _: None)
-    assert (place.folder / "model.safetensors").read_bytes() == pair.models["org/target"].files["model.safetensors"]
+    location = locate(options()).target
+    fetch(location, ["model.safetensors"], "target", lambda _: None)
+    assert (location.folder / "model.safetensors").read_bytes() == pair.models["org/target"].files["model.safetensors"]
 
 
 def test_c51_a_terminal_without_a_descriptor_fails_no_load(pair: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,8 +366,8 @@ def test_a_revision_is_pinned(pair: FakeHub, shelf: Shelf) -> None:
     model = pair.models["org/target"]
     model.revisions = ("main", "v1")
     model.commit = "f" * 40
-    place = locate(options(target_revision="v1")).target
-    assert place.repository and place.repository.commit == place.folder.name == "f" * 40
+    location = locate(options(target_revision="v1")).target
+    assert location.repository and location.repository.commit == location.folder.name == "f" * 40
 
 
 def test_pickles_come_only_when_asked_for(hub: FakeHub, shelf: Shelf, tmp_path: Path) -> None:

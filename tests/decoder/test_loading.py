@@ -15,7 +15,7 @@ from tests.decoder.models import Shelf, everywhere, random, save_model, scripted
 from tests.decoder.run_helpers import greedy, opened, play, setting
 
 
-def test_progress_is_told_by_stage(shelf: Shelf) -> None:
+def test_progress_is_reported_by_stage(shelf: Shelf) -> None:
     said = [event for event in opened(shelf.random(1), shelf.noisy(1, 0.1)).said if isinstance(event, Progress)]
     assert list(dict.fromkeys(event.stage for event in said)) == ["files", "tokenizer", "draft", "target"]
     for stage in ("draft", "target"):
@@ -45,7 +45,7 @@ def test_c30_a_dtype_that_is_asked_for_wins(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize(("asked", "text"), [("cuda:99", "no such device"), ("gpu", "not a valid device")])
-def test_a_device_that_is_not_there(asked: str, text: str) -> None:
+def test_a_missing_device(asked: str, text: str) -> None:
     with pytest.raises(SpecvizError, match=text) as error:
         choose_device(asked)
     assert f"--device {asked}" in str(error.value)
@@ -75,21 +75,21 @@ def test_weights_that_are_incomplete_are_no_random_ones(shelf: Shelf, tmp_path: 
         opened(shelf.random(1), str(folder))
 
 
-def broken_at(shelf: Shelf, place: int) -> str:
-    """A model whose logits are NaN from ``place`` on."""
+def broken_at(shelf: Shelf, position: int) -> str:
+    """A model whose logits are NaN from ``position`` on."""
 
     def fill(folder: Path) -> None:
         model = scripted(everywhere([0.4, 0.3, 0.2, 0.1], 48))
         with torch.no_grad():
-            model.transformer.wpe.weight[place, 0] = float("nan")
+            model.transformer.wpe.weight[position, 0] = float("nan")
         save_model(folder, model)
 
-    return shelf.folder(("broken", place), fill)
+    return shelf.folder(("broken", position), fill)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("role", ["draft", "target"])
-def test_logits_that_are_not_finite_end_the_run_in_words(shelf: Shelf, role: str, dtype: str) -> None:
+def test_logits_that_are_not_finite_end_the_run_with_a_message(shelf: Shelf, role: str, dtype: str) -> None:
     healthy = shelf.scripted(everywhere([0.4, 0.3, 0.2, 0.1], 48))
     broken = broken_at(shelf, 10)
     names = {"draft": healthy, "target": healthy, role: broken}

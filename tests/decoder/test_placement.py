@@ -62,9 +62,9 @@ def test_c53_ids_and_probabilities_are_moved_explicitly(
     rounds = len(run.rounds)
     assert all(round_.k for round_ in run.rounds)
     moved: Counter[tuple[torch.device, torch.device]] = Counter()
-    for place in (draft, target):
-        if place != CPU:
-            moved[CPU, place] += 2 * rounds + 2  # new ids and uniforms, the prompt, an id to warm up with
+    for device in (draft, target):
+        if device != CPU:
+            moved[CPU, device] += 2 * rounds + 2  # new ids and uniforms, the prompt, an id to warm up with
     if target != CPU:
         moved[target, CPU] += rounds  # everything that came of the round
     if draft != target:
@@ -82,7 +82,7 @@ def test_the_test_sees_ids_on_the_wrong_device(shelf: Shelf) -> None:
 
 @pytest.mark.parametrize("option", ["--device", "--draft-device"])
 @pytest.mark.parametrize("asked", ["cuda:7", "mps"])
-def test_a_device_that_is_not_there_is_refused_by_its_option(option: str, asked: str) -> None:
+def test_a_missing_device_is_refused_by_its_option(option: str, asked: str) -> None:
     with pytest.raises(SpecvizError) as caught:
         choose_device(asked, option)
     assert str(caught.value) == f"{option} {asked}: this machine has no such device. Use {option} auto or cpu."
@@ -158,7 +158,7 @@ def test_c30_half_precision_checkpoints_run_in_float32_on_a_cpu(shelf: Shelf, st
     assert (config["draft_dtype"], config["dtype"]) == ("bfloat16", "bfloat16")
 
 
-def test_c30_models_of_two_dtypes_are_told_apart(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_c30_models_of_two_dtypes_are_distinguished(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "SMALL_MODEL", 0)
     monkeypatch.setattr(devices, "computes_in_bfloat16", lambda: True)
     half = shelf.folder(("stored", torch.bfloat16), lambda path: save_model(path, random(1).to(torch.bfloat16)))
@@ -313,7 +313,7 @@ def test_quantised_checkpoints_take_what_they_take_on_disk() -> None:
         (Placement(GPU, "auto", as_stored=True), "is quantised (gptq) and needs accelerate to load onto cuda:0"),
     ],
 )
-def test_without_accelerate_the_way_out_is_told(
+def test_without_accelerate_the_suggestion_is_to_install_it(
     given: Callable[..., dict[str, Any]], placement: Placement, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(weights, "is_accelerate_available", lambda: False)

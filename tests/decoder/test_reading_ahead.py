@@ -66,7 +66,7 @@ def test_an_error_comes_where_the_work_is_waited_for() -> None:
         task.wait(lambda _: None)
 
 
-def test_work_that_nobody_waits_for_is_dropped_at_its_next_event() -> None:
+def test_cancelled_work_stops_at_its_next_event() -> None:
     begun, left, ended = threading.Event(), threading.Event(), []
 
     def work(emit: Emit) -> None:

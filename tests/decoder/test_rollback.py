@@ -49,8 +49,8 @@ def test_c06a_a_twin_accepts_everything_for_120_tokens(shelf: Shelf) -> None:
 @pytest.mark.parametrize("accepted", range(5))
 def test_c06b_both_caches_are_exact_after_every_round(shelf: Shelf, accepted: int, family: str) -> None:
     """The draft is a real model; the target is scripted to agree with exactly ``accepted`` of its drafts a round."""
-    places, vocab, k, n_prompt = 96, 64, 4, 3
-    draft = shelf.random(21, family=family, vocab=vocab, context=places, layers=2, spread=0.2)
+    positions, vocab, k, n_prompt = 96, 64, 4, 3
+    draft = shelf.random(21, family=family, vocab=vocab, context=positions, layers=2, spread=0.2)
     ids = [3, 5, 8]
     scripted: list[int] = [0, 0]
     while len(ids) < n_prompt + 40:
@@ -60,7 +60,7 @@ def test_c06b_both_caches_are_exact_after_every_round(shelf: Shelf, accepted: in
         here.append((int(fresh_logits(draft, here).argmax()) + 1) % vocab)
         scripted += here[len(ids) :]
         ids = here
-    target = shelf.scripted(one_hot((scripted + [0] * places)[:places], vocab))
+    target = shelf.scripted(one_hot((scripted + [0] * positions)[:positions], vocab))
     pair = opened(target, draft, max_new_tokens=40)
     text = [3, 5, 8]
     seen = 0

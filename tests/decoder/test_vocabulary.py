@@ -1,4 +1,4 @@
-"""Ids and bytes: what every kind of tokenizer's ids stand for, and when two tokenizers agree."""
+"""Ids and bytes for every kind of tokenizer, and when two tokenizers agree."""
 
 import json
 from collections.abc import Callable
