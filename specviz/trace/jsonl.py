@@ -5,40 +5,19 @@ probabilities of top lists at six significant digits, everything else at round-t
 checked for type and range, so what comes out of a file is as safe to work with as a live run.
 """
 
-import json
-import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
 from specviz.core.errors import SpecvizError
-from specviz.core.events import Calibration, End, Event, Header, Round
+from specviz.core.events import Calibration, End, Header, Round
 from specviz.core.gc_paused import nothing_collected
 from specviz.core.invariants import contradiction, inconsistency
 from specviz.core.rule import RULES
 from specviz.core.safe_text import visible
-from specviz.trace.quick import quick_round
-from specviz.trace.schema import BadLine, check_entry, from_json, quote, to_json
-
-SCHEMA = "specviz-trace"
-VERSION = 1
-Recorded = Header | Calibration | Round | End
-_TYPES: dict[str, type[Recorded]] = {"header": Header, "calibration": Calibration, "round": Round, "end": End}
-_NAMES: dict[type, str] = {event: name for name, event in _TYPES.items()}
-
-_CONFIG: dict[str, Any] = {
-    **dict.fromkeys(("draft", "target", "device", "dtype", "attention"), str),
-    **dict.fromkeys(("seed", "max_new_tokens", "threads"), int),
-    **dict.fromkeys(("stop", "notes"), tuple[str, ...]),
-    "special_ids": tuple[int, ...],
-}
-"""Entries of the configuration that are worked with; the others are only shown."""
-
-
-class CutLine(BadLine):
-    """A line that stops in the middle of its record."""
+from specviz.trace.codec import BadLine, NewerVersion, Recorded, TruncatedLine, decode, encode, quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,48 +31,18 @@ class Trace:
     incomplete: bool = False
 
 
-def dump(event: Event, summary: Mapping[str, Any] | None = None) -> str | None:
-    """The event's line, without the line break; None for events a trace does not hold. ``summary`` goes with End."""
-    name = _NAMES.get(type(event))
-    if name is None:
-        return None
-    line: dict[str, Any] = {"type": name}
-    if isinstance(event, Header):
-        line |= {"schema": SCHEMA, "version": VERSION}
-    line |= to_json(event)
-    if isinstance(event, End):
-        line["summary"] = to_json(summary)
-    return json.dumps(line, allow_nan=False)
+dump = encode
 
 
 def load_line(line: bytes, *, bare: bool = False) -> Recorded:
-    """The event of a line. Raises BadLine; CutLine where the line is the beginning of a record.
+    """The event of a line. Raises BadLine; TruncatedLine where the line is the beginning of a record.
 
     ``bare``: a round without its top lists, raw distributions and details; they are checked all the same.
     """
-    quick = quick_round(line, bare=bare)
-    event = quick or _load_carefully(line)
+    event = decode(line, compact=bare)
     if isinstance(event, Round):
         _check_round(event)
-        if not bare:
-            return _sharing(event)
-        return quick or bared(event)
-    return event
-
-
-def _load_carefully(line: bytes) -> Recorded:
-    record = _parse(line)
-    kind = record.get("type")
-    if not isinstance(kind, str) or kind not in _TYPES:
-        raise BadLine(f"its type must be one of {', '.join(_TYPES)}, not {quote(kind)}")
-    if kind == "header":
-        _check_schema(record)
-    if kind == "end":
-        check_entry(record, "summary", Mapping[str, Any] | None)
-    event: Recorded = from_json(_TYPES[kind], record)
-    if isinstance(event, Header):
-        for name in event.config.keys() & _CONFIG:
-            check_entry(record["config"], name, _CONFIG[name] | None, "config")
+        return event if bare else _sharing(event)
     return event
 
 
@@ -115,13 +64,13 @@ def records(path: Path, name: str | None = None, *, bare: bool = False) -> Itera
     for number, (offset, line, is_last) in enumerate(_lines(path, name), 1):
         try:
             event = order.next(line, bare=bare)
-        except CutLine as cut:
+        except TruncatedLine as cut:
             if order.begun and is_last:
                 yield Placed(offset, None)
                 return
             raise SpecvizError(f"{name}, line {number}: {cut}.") from None
         except BadLine as bad:
-            hint = "not a specviz trace: " if number == 1 and not isinstance(bad, _NewerVersion) else ""
+            hint = "not a specviz trace: " if number == 1 and not isinstance(bad, NewerVersion) else ""
             raise SpecvizError(f"{name}, line {number}: {hint}{bad}.") from None
         yield Placed(offset, event)
     if not order.begun:
@@ -188,10 +137,6 @@ class _Order:
         self._stopped = event.stop is not None
 
 
-class _NewerVersion(BadLine):
-    pass
-
-
 def _lines(path: Path, name: str) -> Iterator[tuple[int, bytes, bool]]:
     """Where each line begins, the line without its break, and whether it is the last one; blank space at the end of the
     file is no line."""
@@ -218,54 +163,6 @@ def _lines(path: Path, name: str) -> Iterator[tuple[int, bytes, bool]]:
         raise SpecvizError(f"{name}: no permission to read it.") from None
     except (OSError, ValueError) as error:
         raise SpecvizError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-
-
-def _parse(line: bytes) -> dict[str, Any]:
-    if not line.strip():
-        raise BadLine("the line is blank")
-    try:
-        text = line.decode("utf-8").strip()
-    except UnicodeDecodeError as error:
-        if line.startswith(b"{") and error.reason == "unexpected end of data":
-            raise CutLine("the record is cut off") from None
-        raise BadLine("not text in UTF-8") from None
-    try:
-        record = json.loads(text, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        if _is_cut(text, error):
-            raise CutLine("the record is cut off") from None
-        raise BadLine(f"not JSON ({error.msg} at column {error.colno})") from None
-    except RecursionError:
-        raise BadLine("nested too deeply") from None
-    except ValueError as error:
-        raise error if isinstance(error, BadLine) else BadLine("a number is too long") from None
-    if not isinstance(record, dict):
-        raise BadLine("not a JSON object")
-    return record
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise BadLine(f"{name} is not allowed")
-
-
-_OPEN_ENDED = re.compile(r"(t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|\.?\d*[eE][+-]?|\\?u?[0-9a-fA-F]{0,4})?")
-
-
-def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
-    """Whether ``text`` fails only because it stops: it is the beginning of some object."""
-    return text.startswith("{") and (
-        error.msg.startswith("Unterminated string") or _OPEN_ENDED.fullmatch(text, error.pos) is not None
-    )
-
-
-def _check_schema(record: dict[str, Any]) -> None:
-    schema, version = record.get("schema"), record.get("version")
-    if schema != SCHEMA:
-        raise BadLine(f"its schema must be {SCHEMA}, not {quote(schema)}")
-    if type(version) is int and version > VERSION:
-        raise _NewerVersion(f"trace version {quote(version)}, but this specviz reads version {VERSION}: update specviz")
-    if type(version) is not int or version != VERSION:
-        raise BadLine(f"its version must be {VERSION}, not {quote(version)}")
 
 
 def bared(event: Round) -> Round:

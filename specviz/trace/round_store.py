@@ -10,8 +10,8 @@ from typing import BinaryIO, overload
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round
 from specviz.core.safe_text import visible
+from specviz.trace.codec import BadLine
 from specviz.trace.jsonl import load_line
-from specviz.trace.schema import BadLine
 
 KEPT = 256
 """Whole rounds in memory besides those that stand nowhere else; a round is some 20 kB at K = 4."""

@@ -13,10 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.core.errors import SpecvizError
-from specviz.core.events import Calibration, Candidate, End, Event, Failed, Header, Notice, Progress, Ready, Round
-from specviz.trace.jsonl import CutLine, bared, dump, load_line, read
-from specviz.trace.quick import quick_round
-from specviz.trace.schema import BadLine, from_json
+from specviz.core.events import (
+    Calibration,
+    Candidate,
+    End,
+    Event,
+    Failed,
+    Header,
+    Notice,
+    Progress,
+    Ready,
+    Round,
+    Timing,
+)
+from specviz.trace.codec import BadLine, TruncatedLine
+from specviz.trace.jsonl import bared, dump, load_line, read
 from tests.recordings import RAW, drafted, header, headers, round_, rounds, run
 
 SUMMARY = {"text": "x", "alpha": {"ci95": [0.1, 0.2]}}
@@ -167,7 +178,7 @@ def test_a_cut_last_line_is_reported_and_the_rest_is_there(tmp_path: Path) -> No
 def test_wherever_a_line_is_cut_it_is_known_to_be_cut(event: Round, data: st.DataObject) -> None:
     text = line(event)
     at = data.draw(st.integers(1, len(text) - 1))
-    with pytest.raises(CutLine):
+    with pytest.raises(TruncatedLine):
         load_line(text[:at].encode())
 
 
@@ -175,7 +186,7 @@ def test_wherever_a_line_is_cut_it_is_known_to_be_cut(event: Round, data: st.Dat
 def test_every_kind_of_value_can_be_cut(value: str) -> None:
     data = f'{{"a": {value}, "b": 1}}'.encode()
     for at in range(1, len(data)):
-        with pytest.raises(CutLine):
+        with pytest.raises(TruncatedLine):
             load_line(data[:at])
 
 
@@ -262,7 +273,8 @@ BAD_FIELDS: list[tuple[Event, Callable[[Any], Any], str]] = [
     (round_(1), lambda r: r.pop("k"), "the record has no field k"),
     (round_(1), set_in("emitted", -1, "origin")("plain"), "the origins of what round 1 emitted contradict"),
     (round_(1, ()), set_in("emitted", -1, "origin")("resampled"), "the origins of what round 1 emitted contradict"),
-    (round_(1), lambda r: r["drafted"][1].pop("q"), "drafted[1] has no field q"),
+    (round_(1), lambda r: r["drafted"][1].pop("verdict"), "drafted[1] has no field verdict"),
+    (round_(1), lambda r: r["settings"].pop("k"), "settings has no field k"),
     (round_(1), set_in("drafted", 1, "verdict")("maybe"), "drafted[1].verdict must be one of accepted, rejected"),
     (round_(1), set_in("drafted", 1, "verdict")(["accepted"]), "drafted[1].verdict must be one of"),
     (round_(1), set_in("drafted", 0, "p")("0.5"), 'drafted[0].p must be a number from 0 to 1, not "0.5"'),
@@ -277,7 +289,7 @@ BAD_FIELDS: list[tuple[Event, Callable[[Any], Any], str]] = [
     (round_(1), set_in("drafted", 0, "bytes")("20 20"), "drafted[0].bytes must be bytes in hex"),
     (round_(1), set_in("drafted", 0, "rank_p")(0), "drafted[0].rank_p must be a whole number"),
     (round_(1), set_in("drafted", 0, "p_top")([[1, "20"]]), "drafted[0].p_top[0] must be [id, bytes, probability]"),
-    (round_(1), set_in("drafted", 0, "p_top")([[1, "20", 2]]), "drafted[0].p_top[0] must be a number"),
+    (round_(1), set_in("drafted", 0, "p_top")([[1, "20", 2]]), "drafted[0].p_top[0][2] must be a number"),
     (round_(1), set_in("drafted", 0, "p_top")([[1, "20", 0.1]] * 11), "must be a list of at most 10"),
     (round_(1), set_in("drafted", 0, "raw")({}), "drafted[0].raw has no field p"),
     (round_(1), set_in("drafted", 0, "detail")([]), "drafted[0].detail must be an object"),
@@ -299,7 +311,7 @@ BAD_FIELDS: list[tuple[Event, Callable[[Any], Any], str]] = [
     (round_(1), set_in("type")("lap"), "its type must be one of header, calibration, round, end"),
     (round_(1), set_in("type")({}), "its type must be one of header, calibration, round, end, not an object"),
     (End("user"), set_in("reason")("bored"), "reason must be one of"),
-    (End("user"), lambda r: r.pop("summary"), "the record has no field summary"),
+    (End("user"), lambda r: r.pop("reason"), "the record has no field reason"),
     (End("user"), set_in("summary")(3), "summary must be an object"),
     (End("user"), set_in("detail")(3), "detail must be a string"),
     (Calibration(1, 1, 1), set_in("target_step_ms")(None), "target_step_ms must be a number"),
@@ -358,27 +370,55 @@ def test_any_value_anywhere_is_read_or_refused(place: tuple[Any, ...], value: An
 
 
 @given(rounds())
-def test_the_quick_reader_takes_whole_rounds_and_reads_what_the_careful_one_reads(event: Round) -> None:
-    data = line(event).encode()
-    careful = from_json(Round, json.loads(data))
-    assert quick_round(data) == careful
-    assert quick_round(data, bare=True) == bared(careful) == load_line(data, bare=True)
+def test_a_compact_round_is_the_round_without_its_lists(event: Round) -> None:
+    assert load_line(line(event).encode(), bare=True) == bared(event)
 
 
 @given(
     st.sampled_from(paths(WHOLE)),
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=11),
 )
-def test_the_quick_reader_takes_nothing_that_the_careful_one_refuses(place: tuple[Any, ...], value: Any) -> None:
+def test_a_compact_round_is_refused_where_the_whole_one_is(place: tuple[Any, ...], value: Any) -> None:
     record = json.loads(line(round_(1)))
     set_in(*place)(value)(record)
     data = json.dumps(record).encode()
-    quick, bare = quick_round(data), quick_round(data, bare=True)
-    assert (quick is None) == (bare is None)
-    if quick is not None and json.loads(data)["type"] == "round":
-        assert quick == from_json(Round, json.loads(data))
-    elif quick is not None:
-        raise AssertionError("another record is no round")
+    results: list[Any] = []
+    for compact in (False, True):
+        try:
+            results.append(load_line(data, bare=compact))
+        except BadLine as bad:
+            results.append(str(bad))
+    whole, short = results
+    assert short == (bared(whole) if isinstance(whole, Round) else whole)
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        "timing",
+        "last_u",
+        "plain_reason",
+        "redraws",
+        "stop",
+        ("drafted", 0, "p"),
+        ("drafted", 2, "q_top"),
+        ("emitted", 0, "id"),
+    ],
+)
+def test_a_missing_field_has_its_default(missing: Any) -> None:
+    steps = (missing,) if isinstance(missing, str) else missing
+
+    def drop(record: Any) -> None:
+        for step in steps[:-1]:
+            record = record[step]
+        del record[steps[-1]]
+
+    event = load_line(changed(round_(1), drop).encode())
+    assert isinstance(event, Round)
+    value: Any = event
+    for step in steps:
+        value = value[step] if isinstance(step, int) else getattr(value, step)
+    assert value == {"timing": Timing(), "redraws": 0, "q_top": ()}.get(steps[-1])
 
 
 @pytest.mark.parametrize(

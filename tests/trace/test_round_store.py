@@ -15,8 +15,7 @@ from specviz.core.options import RunRequest
 from specviz.session import recorder
 from specviz.session.recorder import Recorder, SpooledRounds
 from specviz.trace import replay, round_store
-from specviz.trace.jsonl import bared, dump
-from specviz.trace.quick import quick_round
+from specviz.trace.jsonl import bared, dump, load_line
 from specviz.trace.replay import TraceSource, last_index
 from specviz.trace.round_store import Rounds
 from tests.recordings import RAW, drafted, emitted, header, in_a_row, round_
@@ -211,7 +210,7 @@ def test_rounds_without_inspection_are_read_fast_too(tmp_path: Path) -> None:
     last = replace(emitted("bonus"), rank_p=None, entropy_p=None, p_top=())
     run = round_(1, ("accepted",), drafted=(lean,), emitted=(replace(last, origin="accepted"), last))
     line = (dump(run) or "").encode()
-    assert quick_round(line) == run and quick_round(line, bare=True) == bared(run)
+    assert load_line(line) == run and load_line(line, bare=True) == bared(run)
 
 
 def test_a_bad_line_far_behind_is_refused_with_its_number_when_it_is_met(soon: None, tmp_path: Path) -> None:

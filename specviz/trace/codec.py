@@ -1,0 +1,496 @@
+"""The records of a trace as JSON, and back: one codec, from the fields and type hints of the events.
+
+A field of an event is a key of its record; a missing one has the default of the event, an unknown one is ignored.
+msgspec reads a line, checking types and ranges. A line that it refuses is read again with the standard library, to
+mend text that has half characters, and to say in one sentence what is wrong.
+"""
+
+import json
+import math
+import numbers
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache, lru_cache
+from operator import attrgetter
+from typing import Annotated, Any, Literal, NoReturn, Optional, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from specviz.core.events import (
+    Calibration,
+    Candidate,
+    Drafted,
+    Emitted,
+    End,
+    Event,
+    Header,
+    Prompt,
+    Raw,
+    Round,
+    Settings,
+    Timing,
+    Token,
+    Top,
+)
+from specviz.core.options import MAX_SEED, MAX_TEMPERATURE
+
+SCHEMA = "specviz-trace"
+VERSION = 1
+Recorded = Header | Calibration | Round | End
+EVENTS: Mapping[str, Any] = {"header": Header, "calibration": Calibration, "round": Round, "end": End}
+"""By the ``type`` of their record."""
+_NAMES: Mapping[type, str] = {event: name for name, event in EVENTS.items()}
+_MAX_INT = 2**53
+_MAX_DEPTH = 32
+_MAX_TOP = 10
+_ROUNDING = 1e-3
+"""How far the rounding of a sum may carry a number out of its range."""
+_PROBABILITY = (0.0, 1.0 + _ROUNDING)
+_MILLISECONDS = (0.0, 1e9)
+_RANGES: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(
+        ("p", "q", "u", "draft_u", "last_u", "accept_prob", "overlap", "match", "residual", "prob", "top_p"),
+        _PROBABILITY,
+    ),
+    **dict.fromkeys(("entropy_p", "entropy_q"), (-_ROUNDING, 1e3)),
+    **dict.fromkeys(("temperature", "draft_temperature"), (0.0, MAX_TEMPERATURE)),
+    **dict.fromkeys(("draft_ms", "verify_ms", "decide_ms", "inspect_ms", "total_ms"), _MILLISECONDS),
+    **dict.fromkeys(("target_step_ms", "draft_step_ms"), _MILLISECONDS),
+    **dict.fromkeys(("index", "rank_p", "rank_q", "top_k", "vocab_size"), (1, _MAX_INT)),
+    "k": (0, 1024),
+}
+"""The range of a number by the name of its field; others are from 0 to ``_MAX_INT``."""
+_ONLY_IN_TREES = frozenset({"parent", "path"})
+"""Fields that are written only where a draft is a tree."""
+_REQUIRED = frozenset({"k", "temperature", "draft_temperature", "drafter", "rule"})
+"""Fields of Settings whose default is an option of the command line, not what a record without them means."""
+_CONFIG: Mapping[str, Any] = {
+    **dict.fromkeys(("draft", "target", "device", "dtype", "attention"), str),
+    **dict.fromkeys(("seed", "max_new_tokens", "threads"), int),
+    **dict.fromkeys(("stop", "notes"), tuple[str, ...]),
+    "special_ids": tuple[int, ...],
+}
+"""Entries of the configuration that are read; the others are only shown."""
+_HEX = re.compile("(?:[0-9a-fA-F]{2})*")
+_NO_DETAIL: Mapping[str, Any] = {}
+
+
+class BadLine(ValueError):
+    """Why a line is not part of a trace, as a sentence without file and line number."""
+
+
+class TruncatedLine(BadLine):
+    """A line that stops in the middle of its record."""
+
+
+class NewerVersion(BadLine):
+    """A header of a later version of the format."""
+
+
+# Writing
+
+
+def encode(event: Event, summary: Mapping[str, Any] | None = None) -> str | None:
+    """The event's line, without the line break; None for events a trace does not hold. ``summary`` goes with End."""
+    name = _NAMES.get(type(event))
+    if name is None:
+        return None
+    record: dict[str, Any] = {"type": name}
+    if isinstance(event, Header):
+        record |= {"schema": SCHEMA, "version": VERSION}
+    record |= to_json(event)
+    if isinstance(event, End):
+        record["summary"] = to_json(summary)
+    return json.dumps(record, allow_nan=False)
+
+
+def to_json(value: Any) -> Any:
+    """``value`` as plain JSON data: bytes as hex, candidates as lists, non-finite numbers as None."""
+    kind = type(value)
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if kind is int or kind is bool or value is None:
+        return value
+    if kind is str:
+        return _whole_characters(value)
+    if kind is bytes:
+        return value.hex()
+    if kind is Candidate:
+        return [to_json(value.id), value.bytes.hex(), to_json(float(f"{value.prob:.6g}"))]
+    if kind is tuple or kind is list:
+        return [to_json(entry) for entry in value]
+    if is_dataclass(value):
+        entries = ((name, getattr(value, name)) for name in _field_names(value.__class__))
+        return {name: to_json(entry) for name, entry in entries if entry is not None or name not in _ONLY_IN_TREES}
+    if isinstance(value, Mapping):
+        return {_whole_characters(str(key)): to_json(entry) for key, entry in value.items()}
+    if isinstance(value, set | frozenset):
+        return [to_json(entry) for entry in sorted(value)]
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return to_json(float(value))
+    return _whole_characters(str(value))
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+def _whole_characters(text: str) -> str:
+    """``text`` with a replacement character for each half of a surrogate pair, which strict readers refuse."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+# Reading
+
+
+def decode(line: bytes, *, compact: bool = False) -> Recorded:
+    """The event of a line. Raises BadLine; TruncatedLine where the line is the beginning of a record.
+
+    ``compact``: a round without its top lists, raw distributions and details, which are checked all the same.
+    """
+    try:
+        if not line.isascii():
+            line.decode()
+        return _event(_decoder().decode(line), compact)
+    except (msgspec.MsgspecError, BadLine, RecursionError, ValueError):
+        return _decode_carefully(line, compact)
+
+
+def _decode_carefully(line: bytes, compact: bool) -> Recorded:
+    """The event of a line that cannot be read as it is: mended, or refused with the reason."""
+    record = _parse(line)
+    name = record.get("type")
+    if not isinstance(name, str) or name not in EVENTS:
+        raise BadLine(f"its type must be one of {', '.join(EVENTS)}, not {quote(name)}")
+    if name == "header":
+        _check_schema(record)
+    try:
+        return _event(msgspec.convert(record, _record_type(EVENTS[name], checked=True)), compact)
+    except msgspec.ValidationError as error:
+        raise BadLine(_reason(str(error), record, EVENTS[name])) from None
+    except _BadPart as bad:
+        place = next((place for place, part in _free_parts(record) if _problem(part) == str(bad)), "the record")
+        raise BadLine(f"{place} {bad}") from None
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    if not line.strip():
+        raise BadLine("the line is blank")
+    try:
+        text = line.decode("utf-8").strip()
+    except UnicodeDecodeError as error:
+        if line.startswith(b"{") and error.reason == "unexpected end of data":
+            raise TruncatedLine("the record is cut off") from None
+        raise BadLine("not text in UTF-8") from None
+    try:
+        record = _mended(json.loads(text, parse_constant=_no_constant))
+    except json.JSONDecodeError as error:
+        if _is_truncated(text, error):
+            raise TruncatedLine("the record is cut off") from None
+        raise BadLine(f"not JSON ({error.msg} at column {error.colno})") from None
+    except RecursionError:
+        raise BadLine("nested too deeply") from None
+    except ValueError as error:
+        raise error if isinstance(error, BadLine) else BadLine("a number is too long") from None
+    if not isinstance(record, dict):
+        raise BadLine("not a JSON object")
+    return record
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise BadLine(f"{name} is not allowed")
+
+
+_OPEN_ENDED = re.compile(r"(t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|\.?\d*[eE][+-]?|\\?u?[0-9a-fA-F]{0,4})?")
+
+
+def _is_truncated(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether ``text`` fails only because it stops: it is the beginning of some object."""
+    return text.startswith("{") and (
+        error.msg.startswith("Unterminated string") or _OPEN_ENDED.fullmatch(text, error.pos) is not None
+    )
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_whole_characters(key): _mended(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_mended(entry) for entry in value]
+    return _whole_characters(value) if isinstance(value, str) else value
+
+
+def _check_schema(record: Mapping[str, Any]) -> None:
+    schema, version = record.get("schema"), record.get("version")
+    if schema != SCHEMA:
+        raise BadLine(f"its schema must be {SCHEMA}, not {quote(schema)}")
+    if type(version) is int and version > VERSION:
+        raise NewerVersion(f"trace version {quote(version)}, but this specviz reads version {VERSION}: update specviz")
+    if type(version) is not int or version != VERSION:
+        raise BadLine(f"its version must be {VERSION}, not {quote(version)}")
+
+
+# Types of records
+
+
+@cache
+def _decoder() -> "msgspec.json.Decoder[Any]":
+    return msgspec.json.Decoder(Union[tuple(_record_type(event) for event in EVENTS.values())])  # noqa: UP007
+
+
+@cache
+def _record_type(kind: Any, *, checked: bool = False) -> Any:
+    """The msgspec type of an event, or of a part of one. ``checked``: bytes are checked to be hex too, which a fast
+    reader leaves to ``_bytes``."""
+    hints = get_type_hints(kind)
+    declared: list[Any] = []
+    for field in fields(kind):
+        default = () if _is_required(kind, field) else (_default(field, checked),)
+        declared.append((field.name, _type_of(hints[field.name], field.name, checked), *default))
+    if kind is Header:
+        declared = [("schema", Literal["specviz-trace"]), ("version", Literal[1]), *declared]
+    if kind is End:
+        declared.append(("summary", Optional[dict[str, Any]], None))  # noqa: UP045
+    tag = _NAMES.get(kind)
+    of_type: dict[str, Any] = {"tag": tag, "tag_field": "type"} if tag else {}
+    return msgspec.defstruct(f"{kind.__name__}Record", declared, kw_only=True, gc=False, **of_type)
+
+
+def _is_required(kind: Any, field: "Field[Any]") -> bool:
+    if kind is Settings and field.name in _REQUIRED:
+        return True
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _default(field: "Field[Any]", checked: bool) -> Any:
+    if is_dataclass(field.default):
+        kind: Any = type(field.default)
+        return msgspec.field(default_factory=_record_type(kind, checked=checked))
+    if field.default_factory is not MISSING:
+        return msgspec.field(default_factory=field.default_factory)
+    return msgspec.field(default_factory=list) if field.default == () else field.default
+
+
+def _type_of(hint: Any, name: str, checked: bool) -> Any:
+    """The type msgspec reads a field ``name`` of this type hint as."""
+    if hint is Candidate:
+        entry: Any = tuple
+        return entry[_number(int, "id"), _type_of(bytes, "bytes", checked), _number(float, "prob")]
+    if is_dataclass(hint):
+        kind: Any = hint
+        return _record_type(kind, checked=checked)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return Optional[_type_of(_required(hint), name, checked)]  # noqa: UP045
+    if origin is tuple:
+        many: Any = list
+        entries: Any = many[_type_of(arguments[0], name, checked)]
+        return Annotated[entries, Meta(max_length=_MAX_TOP)] if arguments[0] is Candidate else entries
+    if origin is Mapping:
+        return dict[str, Any]
+    if hint in (int, float):
+        return _number(hint, name)
+    if hint is bytes:
+        return Annotated[str, Meta(pattern=f"^{_HEX.pattern}$")] if checked else str
+    return hint
+
+
+def _number(kind: type, name: str) -> Any:
+    low, high = _RANGES.get(name, (0, _MAX_INT))
+    return Annotated[kind, Meta(ge=kind(low)) if name == "seed" else Meta(ge=kind(low), le=kind(high))]
+
+
+# Records to events
+
+
+def _event(record: Any, compact: bool) -> Recorded:
+    name = record.__struct_config__.tag
+    if name == "round":
+        return _round(record, compact)
+    if name == "header":
+        config = _free(record.config)
+        _check_config(config)
+        prompt = Prompt(record.prompt.text, tuple(Token(t.id, _bytes(t.bytes)) for t in record.prompt.tokens))
+        return Header(record.created, record.specviz, config, record.vocab_size, tuple(record.end_ids), prompt)
+    if name == "end":
+        _free(record.summary or {})
+        return End(record.reason, record.detail)
+    return Calibration(record.target_step_ms, record.draft_step_ms, record.at_length)
+
+
+def _check_config(config: Mapping[str, Any]) -> None:
+    for name in config.keys() & _CONFIG:
+        try:
+            msgspec.convert(config[name], Optional[_type_of(_CONFIG[name], name, True)])  # noqa: UP045
+        except msgspec.ValidationError as error:
+            raise BadLine(_reason(str(error), config[name], _CONFIG[name], f"config.{name}", name)) from None
+    if (config.get("seed") or 0) > MAX_SEED:
+        raise BadLine(f"config.seed must be a whole number from 0 to {MAX_SEED}, not {quote(config['seed'])}")
+
+
+_DRAFTED = (
+    "id", "q", "p", "draft_u", "u", "accept_prob", "overlap", "match", "entropy_p", "entropy_q", "rank_p", "rank_q",
+    "verdict", "target_sample", "parent",
+)  # fmt: skip
+_EMITTED = ("id", "origin", "p", "q", "residual", "rank_p", "entropy_p")
+_drafted_values, _emitted_values = attrgetter(*_DRAFTED), attrgetter(*_EMITTED)
+
+
+def _round(record: Any, compact: bool) -> Round:
+    drafted, emitted = [], []
+    for d in record.drafted:
+        more: dict[str, Any] = {
+            "p_top": _top(d.p_top, compact),
+            "q_top": _top(d.q_top, compact),
+            "residual_top": _top(d.residual_top, compact),
+            "raw": d.raw and _raw(d.raw, compact),
+        }
+        detail = _free(d.detail)
+        if not compact:
+            more["detail"] = detail
+        drafted.append(Drafted(**dict(zip(_DRAFTED, _drafted_values(d), strict=True)), bytes=_bytes(d.bytes), **more))
+    for e in record.emitted:
+        more = {"p_top": _top(e.p_top, compact), "raw": e.raw and _raw(e.raw, compact)}
+        emitted.append(Emitted(**dict(zip(_EMITTED, _emitted_values(e), strict=True)), bytes=_bytes(e.bytes), **more))
+    return Round(
+        record.index,
+        record.start,
+        record.k,
+        _settings(*msgspec.structs.astuple(record.settings)),
+        tuple(drafted),
+        tuple(emitted),
+        record.n_accepted,
+        record.tested,
+        record.last_u,
+        record.plain_reason,
+        record.redraws,
+        Timing(*msgspec.structs.astuple(record.timing)),
+        record.stop,
+        None if record.path is None else tuple(record.path),
+    )
+
+
+def _top(entries: Any, compact: bool) -> Top:
+    if compact:
+        for _, data, _ in entries:
+            _bytes(data)
+        return ()
+    return tuple([Candidate(id, _bytes(data), prob) for id, data, prob in entries])
+
+
+def _raw(raw: Any, compact: bool) -> Raw | None:
+    p_top, q_top = _top(raw.p_top, compact), _top(raw.q_top, compact)
+    return None if compact else Raw(raw.p, raw.q, raw.overlap, raw.entropy_p, raw.entropy_q, p_top, q_top)
+
+
+@lru_cache(256, typed=True)
+def _settings(*values: Any) -> Settings:
+    """One object for all the rounds that ran under the same settings."""
+    return Settings(*values)
+
+
+@lru_cache(2**17)
+def _bytes(text: str | None) -> Any:
+    """The bytes written in hex, one object for each token; None for unknown ones. Raises BadLine."""
+    if text is None:
+        return None
+    if not _HEX.fullmatch(text):
+        raise BadLine("bytes must be in hex")
+    return bytes.fromhex(text)
+
+
+class _BadPart(BadLine):
+    """What is wrong with a part of a record that may hold any JSON data."""
+
+
+def _free(value: dict[str, Any]) -> Mapping[str, Any]:
+    if not value:
+        return _NO_DETAIL
+    if problem := _problem(value):
+        raise _BadPart(problem)
+    return value
+
+
+def _problem(value: Any, depth: int = _MAX_DEPTH) -> str | None:
+    """Why some JSON data cannot be passed on; None: it can."""
+    if depth == 0:
+        return "is nested too deeply"
+    if isinstance(value, dict | list):
+        entries: Iterator[Any] = iter(value.values() if isinstance(value, dict) else value)
+        return next(filter(None, (_problem(entry, depth - 1) for entry in entries)), None)
+    if (isinstance(value, float) and not math.isfinite(value)) or (isinstance(value, int) and abs(value) > 2**64):
+        return f"must be free of numbers so large, not {quote(value)}"
+    return None
+
+
+def _free_parts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield "config", record.get("config")
+    yield "summary", record.get("summary")
+    for row, drafted in enumerate(record.get("drafted") or ()):
+        yield f"drafted[{row}].detail", drafted.get("detail")
+
+
+# Reasons
+
+
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+
+def _reason(error: str, value: Any, hint: Any, place: str = "", name: str = "") -> str:
+    """What msgspec refuses, in terms of the format. ``value`` and ``hint``: the data and type hint that it was given,
+    at ``place``, in a field called ``name``."""
+    text, _, path = error.partition(" - at `$")
+    for step in _STEP.finditer(path.removesuffix("`")):
+        field, index = step.groups()
+        hint = _required(hint)
+        if field:
+            name, hint, value = field, get_type_hints(hint).get(field, Mapping), value[field]
+        elif hint is Candidate:
+            name = fields(Candidate)[int(index)].name
+            hint, value = get_type_hints(Candidate)[name], value[int(index)]
+        else:
+            hint, value = get_args(hint)[0], value[int(index)]
+        place += step[0]
+    place = place.lstrip(".") or "the record"
+    if missing := _MISSING.match(text):
+        return f"{place} has no field {missing[1]}"
+    return f"{place} must be {_wanted(hint, name)}, not {quote(value)}"
+
+
+def _required(hint: Any) -> Any:
+    """The type of a hint without its None."""
+    if get_origin(hint) not in (Union, types.UnionType):
+        return hint
+    return next(part for part in get_args(hint) if part is not types.NoneType)
+
+
+def _wanted(hint: Any, name: str) -> str:
+    hint = _required(hint)
+    low, high = _RANGES.get(name, (0, _MAX_INT))
+    if hint is int:
+        return f"a whole number from {int(low)} to {int(high)}"
+    if hint is float:
+        return f"a number from {round(low, 2) + 0.0:g} to {round(high, 2):g}"
+    if hint is Candidate:
+        return "[id, bytes, probability]"
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(get_args(hint))}"
+    if get_origin(hint) is tuple:
+        return f"a list of at most {_MAX_TOP}" if get_args(hint)[0] is Candidate else "a list"
+    return {str: "a string", bytes: "bytes in hex"}.get(hint, "an object")
+
+
+def quote(value: Any) -> str:
+    """A short, safe form of a value that should not be there."""
+    if isinstance(value, dict | Sequence) and not isinstance(value, str):
+        return "an object" if isinstance(value, dict) else f"a list of {len(value)}"
+    if isinstance(value, int) and abs(value) > _MAX_INT:
+        return "a huge number"
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:37] + "..."
