@@ -1,4 +1,4 @@
-"""What a breakpoint looks for: each condition is a fold over the rounds of one run, in order.
+"""The conditions of breakpoints: each is a fold over the rounds of one run, in order.
 
 ``look`` takes the next round and gives what it sees in it, none if the condition does not hold there.
 """
@@ -30,7 +30,7 @@ def rows_of(round: Round) -> Iterator[tuple[int, Drafted | Emitted]]:
 
 
 def sentence(matches: Sequence[Match], round: Round) -> str:
-    """The first of them and where it is: ``p/q .12 < .2 at position 3``; others of the same condition are counted."""
+    """The first match and its position: ``p/q .12 < .2 at position 3``; further ones are counted."""
     words, row = matches[0]
     if row is not None:
         last = round.correction if row >= round.k else None
@@ -89,7 +89,7 @@ class LowRatio:
 
 
 class TokenSeen:
-    """One of ``ids`` drafted, whatever came of it, or emitted."""
+    """One of ``ids`` drafted, whatever its verdict, or emitted."""
 
     def __init__(self, ids: Collection[int], name: str) -> None:
         self._ids, self._name = frozenset(ids), name
@@ -99,8 +99,8 @@ class TokenSeen:
 
 
 class AcceptStreak:
-    """Full acceptances in a row: seen when there are ``length`` of them, not at those that follow. A round without a
-    draft ends the row as one with a rejection does."""
+    """``length`` full acceptances in a row; holds at the last of them and not at those that follow. A round without a
+    draft ends the row, as a rejection does."""
 
     def __init__(self, length: int) -> None:
         self._length = length
@@ -114,7 +114,7 @@ class AcceptStreak:
 
 
 class ZScoreAbove:
-    """|z| of the present segment > limit: seen where it gets there, not while it stays."""
+    """|z| of the current segment > limit; holds where it crosses the limit, not while it stays above."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -145,13 +145,13 @@ class ZScoreAbove:
 
 
 def short(value: float) -> str:
-    """A number as it was given, without what goes without saying: ``.3``, ``12``, ``2e-6``."""
+    """A number without redundant zeros: ``.3``, ``12``, ``2e-6``."""
     text = repr(float(value)).removesuffix(".0").replace("e-0", "e-").replace("e+0", "e+")
     return text[1:] if text.startswith("0.") else text
 
 
 def apart(value: float, limit: float) -> str:
-    """``value`` in as few figures, two or more, as show on which side of ``limit`` it is."""
+    """``value`` in the fewest figures, at least two, that show on which side of ``limit`` it is."""
     shown = float(value)
     for figures in range(2, 17):
         shown = float(f"{value:.{figures}g}")

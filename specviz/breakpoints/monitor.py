@@ -1,4 +1,4 @@
-"""Conditions at which a run pauses: how they are written, and the watch that knows in which rounds they hold.
+"""Conditions that pause a run: their syntax, and the monitor that knows in which rounds they hold.
 
 ``N<=1`` tokens of the round; ``reject<=2`` a rejection at that position or before; ``overlap<0.3`` a tested position
 with less overlap; ``p/q<0.1`` a tested drafted token; ``token=464`` an id drafted or emitted; ``text~frog`` a regular
@@ -36,7 +36,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Syntax(NamedTuple):
-    """How a kind of condition is written, and which numbers it takes (``needs`` says it in words)."""
+    """The syntax of a kind of condition, and the numbers it takes (``needs`` describes them)."""
 
     operator: str
     example: str
@@ -58,7 +58,7 @@ SYNTAX: dict[Kind, Syntax] = {
     "|z|": Syntax(">", "3", "a number above 0", False, 0),
 }
 AT_ONCE, AT_A_TIME = 512, 64
-"""Rounds that are looked at again while whoever changed a breakpoint waits; before others get a turn."""
+"""Rounds that are checked again immediately when a breakpoint changes; rounds checked per turn of the lock."""
 _WRITTEN = re.compile(r"\s*(n|reject|overlap|p\s*/\s*q|token|text|streak|end|\|\s*z\s*\|)\s*(<=|>=|[<>=~≤≥]|)", re.I)
 _WHOLE = re.compile(r"[0-9]{1,12}")
 _NUMBER = re.compile(r"([0-9]{1,12}(\.[0-9]{0,18})?|\.[0-9]{1,18})(e[+-]?[0-9]{1,2})?", re.I)
@@ -78,21 +78,21 @@ class Breakpoint:
 
 
 def parse_breakpoint(text: str) -> Breakpoint:
-    """Read one condition; spaces around its parts, ≤ and ≥ are fine. What follows ``text~`` is taken as it is.
+    """Parse a condition. Spaces around its parts, ≤ and ≥ are accepted; what follows ``text~`` is taken literally.
 
-    Raises ValueError, in one sentence that says what is wrong and how it is written.
+    Raises ValueError with one sentence that names the mistake and the syntax.
     """
     written = _written(text)
     if written is None:
-        raise ValueError(f"{quoted(text)} is no condition. There are {', '.join(map(_example, KINDS))}.")
+        raise ValueError(f"{quoted(text)} is not a valid condition. Valid forms: {', '.join(map(_example, KINDS))}.")
     kind, operator, value = written
     if operator != SYNTAX[kind].operator:
-        raise ValueError(f"{quoted(text)} is no condition: write {_example(kind)}.")
+        raise ValueError(f"{quoted(text)} is not a valid condition: write {_example(kind)}.")
     return make_breakpoint(kind, value)
 
 
 def names_condition(text: str) -> bool:
-    """Whether the text begins as a condition does, finished or not."""
+    """Whether the text begins like a condition, complete or not."""
     written = _written(text)
     if written is None:
         return False
@@ -101,7 +101,7 @@ def names_condition(text: str) -> bool:
 
 
 def make_breakpoint(kind: Kind, value: str) -> Breakpoint:
-    """A condition of a kind from its value as typed. Raises ValueError, in one sentence that names the condition."""
+    """A breakpoint from its kind and typed value. Raises ValueError with one sentence that names the condition."""
     form = SYNTAX[kind]
     if kind == "end":
         return Breakpoint(kind)
@@ -117,7 +117,7 @@ def make_breakpoint(kind: Kind, value: str) -> Breakpoint:
 
 
 def condition(wanted: Breakpoint, end_ids: Collection[int] = ()) -> Condition:
-    """A fresh fold for one run, whose end-of-text ids are ``end_ids``."""
+    """A new condition for one run, whose end-of-text ids are ``end_ids``."""
     match wanted:
         case Breakpoint("N", int(limit)):
             return FewTokens(limit)
@@ -160,8 +160,8 @@ class BreakpointMonitor:
         return self._breakpoints
 
     def change(self, breakpoints: Iterable[Breakpoint]) -> None:
-        """Watch for these, each once, from now on. The rounds seen so far are looked at again: at once where they are
-        few, else by and by on a thread, and in any case before the next one is taken."""
+        """Replace the breakpoints. Earlier rounds are checked again: immediately if there are few, otherwise on a
+        thread, and always before the next round is added."""
         wanted = tuple(dict.fromkeys(breakpoints))
         with self._lock:
             self._begin(wanted)
@@ -171,7 +171,7 @@ class BreakpointMonitor:
             threading.Thread(target=self._catch_up, name="specviz-breakpoints", daemon=True).start()
 
     def add(self, event: Event) -> bool:
-        """Take in the next event: a Header begins a run. True at a Round that hits a breakpoint."""
+        """Add the next event; a Header begins a run. True for a Round that hits a breakpoint."""
         if isinstance(event, Round):
             with self._lock:
                 if self._rounds is None:
@@ -190,18 +190,18 @@ class BreakpointMonitor:
         return False
 
     def hit(self, index: int) -> tuple[str, ...]:
-        """What round ``index`` hit, a sentence a breakpoint: ``p/q .12 < .2 at position 3``."""
+        """What round ``index`` hit, one sentence per breakpoint: ``p/q .12 < .2 at position 3``."""
         return self._hits.get(index, ())
 
     def next_hit(self, index: int) -> int | None:
-        """The first round behind ``index`` that hits something, as far as is known."""
+        """The first round after ``index`` that hits a breakpoint, among those checked so far."""
         places = self._places
         at = bisect_right(places, index)
         return places[at] if at < len(places) else None
 
     @property
     def hits(self) -> list[int]:
-        """The rounds that hit something, ascending."""
+        """The rounds that hit a breakpoint, ascending."""
         return list(self._places)
 
     def _begin(self, breakpoints: tuple[Breakpoint, ...]) -> None:
@@ -212,14 +212,14 @@ class BreakpointMonitor:
         self._places: list[int] = []
 
     def _catch_up(self) -> None:
-        """Look at the rounds that the conditions have not seen, a few at a time."""
+        """Check the rounds that the conditions have not seen, a few at a time."""
         while (rounds := self._rounds) is not None and self._checked < self._count:
             with self._lock:
                 if rounds is self._rounds:
                     self._check_each(islice(rounds.scan(self._checked), AT_A_TIME))
 
     def _check_each(self, rounds: Iterable[Round]) -> None:
-        """Look at the next rounds, up to one that cannot be read back: it is left out."""
+        """Check the next rounds, up to one that cannot be read back, which is skipped."""
         try:
             for round in rounds:
                 self._check(round)

@@ -1,7 +1,7 @@
 """Regular expressions over tokens and over a growing text, within a budget of time.
 
 One search may take ``PATIENCE``, all searches of a scan together ``FOR_ALL`` and ``FOR_EACH`` round more: 0.9 seconds
-for 3,000 rounds. An expression that needs longer is left out.
+for 3,000 rounds. An expression that needs longer is ignored.
 """
 
 import codecs
@@ -20,31 +20,31 @@ from specviz.core.safe_text import clip, visible
 WINDOW = 256
 """Characters of the text before a round in which a match that ends in the round may begin."""
 PATIENCE = 0.05
-"""Seconds one search may take."""
+"""Maximum seconds of one search."""
 FOR_ALL, FOR_EACH = 0.3, 0.0002
-"""Seconds of this thread's own time that a scan may take, whatever its length, and for each of its rounds."""
+"""Maximum seconds of thread time for a whole scan, plus for each of its rounds."""
 MOST_CHARACTERS, MOST_NESTED, MOST_REPEATS = 256, 8, 10_000
 _COUNTS = re.compile(r"\{(\d*),?(\d*)\}")
 _SHOWN_CELLS = 40
 
 
 def quoted(text: str) -> str:
-    """What a person typed, in quotes, for a sentence: safe to print and not too long."""
+    """User input in quotes, safe to print and shortened."""
     if not text:
         return '""'
     return f'"{clip(visible(text.encode("utf-8", "replace")), _SHOWN_CELLS)}"'
 
 
 def compiled(expression: str) -> Any:
-    """A pattern of the ``regex`` module, which knows all of ``re``'s and, unlike it, can be told to give up.
+    """A pattern of the ``regex`` module, which supports all of ``re``'s syntax and, unlike it, a timeout.
 
-    Raises ValueError where the text is no expression, and where compiling or one step of it could take for ever.
+    Raises ValueError if the text is not a valid expression, or if compiling or matching it could take forever.
     """
     import regex  # type: ignore[import-untyped]
 
     name = quoted(expression)
     if not expression:
-        raise ValueError("text~ needs a regular expression behind it, such as text~frog.")
+        raise ValueError("text~ must be followed by a regular expression, such as text~frog.")
     repeats = prod(max(1, *(int(n[:6] or 0) for n in counts)) for counts in _COUNTS.findall(expression))
     if len(expression) > MOST_CHARACTERS or _depth(expression) > MOST_NESTED or repeats > MOST_REPEATS:
         raise ValueError(f"text~ cannot search for {name}: it is too long, too deeply nested or repeats too much.")
@@ -65,8 +65,8 @@ def _depth(expression: str) -> int:
 class TextSeen:
     """An expression found in a drafted or emitted token, or across the tokens of the emitted text.
 
-    The text is that of the run without its prompt. A match counts in the round that completes it; matches of nothing
-    do not count. An expression that takes too long is reported once and then left alone.
+    The text excludes the prompt. A match counts in the round that completes it; empty matches do not count. An
+    expression that takes too long is reported once and then ignored.
     """
 
     def __init__(self, expression: str) -> None:
@@ -90,10 +90,10 @@ class TextSeen:
             across = [row for row in self._in_text(round) if row not in rows]
         except TimeoutError:
             self._given_up = True
-            return [Match(f"{self._name} takes too long to search for and is left out from here on")]
+            return [Match(f"{self._name} takes too long to search for and is ignored from here on")]
         self._left -= thread_time() - begun
         matches = [Match(self._name, row) for row in rows]
-        return matches + [Match(f"{self._name} across tokens, complete", row) for row in across]
+        return matches + [Match(f"{self._name} across tokens, completed", row) for row in across]
 
     def _in_token(self, data: bytes | None) -> bool:
         if data is None:
@@ -119,7 +119,7 @@ class TextSeen:
         return sorted(i if i < round.n_accepted else round.k for i in indices)
 
     def _matches(self, text: str, start: int) -> Iterator[int]:
-        """Where the matches end that are not empty. Raises TimeoutError once the time is up."""
+        """The ends of the matches that are not empty. Raises TimeoutError when the time is up."""
         left = min(PATIENCE, self._deadline - thread_time())
         if left <= 0:
             raise TimeoutError

@@ -1,1 +1,1 @@
-"""The worker thread, and what is written while it runs."""
+"""The worker thread that runs a source, and the recording of its runs."""

@@ -18,20 +18,19 @@ from specviz.trace.jsonl import dump
 from specviz.trace.round_store import RoundLines
 
 IN_MEMORY = 2**26
-"""Bytes of an unrecorded run that are kept in memory."""
+"""Bytes of an unrecorded run kept in memory before a temporary file is used."""
 
 
 class Recorder:
-    """Takes the events of one run and keeps them in ``path``, readable by its owner only.
+    """Writes the events of one run to ``path``, readable by its owner only.
 
-    A line is flushed as soon as its event is added. The header begins the file, the end or a failure closes it;
-    closed without either, the run was ended by the user. A file without a header is not left behind. An error of the
-    file system ends the recording, not the run: it is told once, to ``on_problem``, and stays in ``problem``.
-    Events may come from another thread than the one that closes. ``lines``: the way back to the rounds, from the header
-    on, whether or not the recording has ended.
+    Each line is flushed as its event is added. The header begins the file, End or Failed completes it; if it is closed
+    without either, the run was ended by the user. A file without a header is removed. A file system error ends the
+    recording, not the run: it is reported once to ``on_problem`` and kept in ``problem``. Events may arrive on another
+    thread than the one that closes. ``lines`` gives access to the rounds, from the header on, even after the end.
 
-    Raises SpecvizError where the file cannot be made, or exists and ``overwrite`` is false; an old file is kept until
-    the header of the new run is there.
+    Raises SpecvizError if the file cannot be created, or exists and ``overwrite`` is false. An old file is kept until
+    the header of the new run arrives.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class Recorder:
         self._lock = threading.Lock()
 
     def add(self, event: Event) -> None:
-        """Record the event if a trace holds such events and the run is not over."""
+        """Record the event if it belongs in a trace and the run is not over."""
         with self._lock:
             if self._file.closed:
                 return
@@ -68,7 +67,7 @@ class Recorder:
                     self._record(event)
 
     def close(self) -> None:
-        """End the recording. Does nothing on a closed one."""
+        """End the recording; closing twice does nothing."""
         with self._lock:
             self._finish(self._implicit_end())
 
@@ -133,8 +132,7 @@ class Recorder:
 
 
 class SpooledRounds:
-    """Keeps the rounds of a run that is not recorded within reach: in memory while they are few, then in a file without
-    a name that is gone with the app."""
+    """Keeps the rounds of a run that is not recorded: in memory while few, then in an unnamed temporary file."""
 
     path = None
 
@@ -143,7 +141,7 @@ class SpooledRounds:
         self.lines = RoundLines(cast(BinaryIO, self._file), "The temporary file of this run")
 
     def add(self, event: Event) -> None:
-        """Keep the event if it is a round. Raises OSError where there is no room for it."""
+        """Keep the event if it is a round. Raises OSError if the disk is full."""
         if isinstance(event, Round) and (line := dump(event)):
             with self.lines.lock:
                 offset = self._file.seek(0, os.SEEK_END)
@@ -152,7 +150,7 @@ class SpooledRounds:
             self.lines.add(offset)
 
     def close(self) -> None:
-        """The run is over; its rounds stay within reach."""
+        """The run is over; its rounds stay readable."""
 
 
 def _open(path: Path, overwrite: bool) -> tuple[bool, int]:
@@ -170,7 +168,7 @@ def _open(path: Path, overwrite: bool) -> tuple[bool, int]:
             path.chmod(0o600)
         return False, descriptor
     except FileNotFoundError:
-        raise SpecvizError(f"{_shown(path)}: there is no folder to record to: make it first.") from None
+        raise SpecvizError(f"{_shown(path)}: the folder does not exist: create it first.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SpecvizError(f"{_shown(path)} cannot be written ({reason}): choose another file to record to.") from None

@@ -1,4 +1,4 @@
-"""The folder of the user's recorded runs: the last twenty, each a trace."""
+"""The folder of the user's recorded runs: the last twenty traces."""
 
 import contextlib
 import re
@@ -20,16 +20,16 @@ def runs_folder() -> Path:
 
 
 def recorded_runs() -> list[Path]:
-    """The recorded runs, the latest first."""
+    """The recorded runs, latest first."""
     with contextlib.suppress(OSError):
         return sorted((path for path in runs_folder().iterdir() if _NAME.fullmatch(path.name)), reverse=True)
     return []
 
 
 def new_run_path() -> Path:
-    """A path for the next run, named by the time in UTC and never given before; makes room for it among the kept ones.
+    """A new path for the next run, named by the time in UTC; the oldest runs beyond the limit are deleted.
 
-    Raises SpecvizError where the folder cannot be made.
+    Raises SpecvizError if the folder cannot be created.
     """
     folder = runs_folder()
     try:
@@ -38,7 +38,7 @@ def new_run_path() -> Path:
     except OSError as error:
         shown = visible(str(folder).encode("utf-8", "surrogateescape"))
         raise SpecvizError(
-            f"{shown} cannot be used to keep runs ({error.strerror}): --no-record goes without."
+            f"{shown} cannot be used to store runs ({error.strerror}): use --no-record to run without recording."
         ) from None
     for old in recorded_runs()[KEPT - 1 :]:
         with contextlib.suppress(OSError):

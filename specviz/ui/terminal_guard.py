@@ -1,4 +1,4 @@
-"""Keeps what libraries write to the terminal out of the picture, and lets signals leave it as it was."""
+"""Keeps the output of libraries off the screen, and quits the app cleanly on signals."""
 
 import asyncio
 import contextlib
@@ -17,10 +17,10 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 
 class TerminalGuard:
-    """Around the app: file descriptor 2, warnings and logging go to a file; the app draws on a copy of the terminal.
+    """Redirects file descriptor 2, warnings and logging to a file; the app draws on a copy of the terminal.
 
-    Textual draws on ``sys.__stderr__``, so that is bound to the copy first. Leaving puts everything back, so that a
-    traceback printed afterwards is seen. ``path`` None: a temporary file that is removed on leaving.
+    Textual draws on ``sys.__stderr__``, which is bound to that copy first. On exit everything is restored, so that a
+    traceback printed later is visible. ``path`` None: a temporary file, removed on exit.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -50,7 +50,7 @@ class TerminalGuard:
         self._undo.close()
 
     def tail(self, lines: int) -> Sequence[str]:
-        """The last lines written so far; nothing outside the guard."""
+        """The last lines written so far; empty outside the guard."""
         if self._log is None:
             return ()
         self._log.flush()
@@ -87,7 +87,7 @@ def _flush(stream: TextIO | None) -> None:
 def quit_on_signals(quit_app: Callable[[int], None]) -> Iterator[None]:
     """While the running event loop lasts, a terminating signal calls ``quit_app(128 + its number)``.
 
-    Where handlers cannot be installed (no main thread, Windows) signals keep their meaning.
+    Where handlers cannot be installed (outside the main thread, on Windows), signals keep their default effect.
     """
     loop = asyncio.get_running_loop()
     installed = []

@@ -1,4 +1,4 @@
-"""An app with themes from files: it reads and registers them, and says what is wrong with them."""
+"""An app with themes from files: it reads and registers them, and reports bad files."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from specviz.theming.readability import NoColorFilter
 from specviz.theming.theme_file import BadTheme
 
 READING_TIME = 15
-"""Seconds that what is wrong with theme files stays on screen."""
+"""Seconds that the message about bad theme files stays on screen."""
 
 
 class Themed(App[None]):
-    """``use_theme`` puts the first theme on, before there is a picture; ``tell_bad_themes`` needs one."""
+    """Call ``use_theme`` before the first frame and ``tell_bad_themes`` after it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,8 +26,8 @@ class Themed(App[None]):
         self._filters: list[LineFilter] = self._filters_that_know_the_terminals_colors()
 
     def _filters_that_know_the_terminals_colors(self) -> list[LineFilter]:
-        """Of Textual's filters those for NO_COLOR and dim text cannot: one blacks them out, the other fails. Text is
-        dimmed without it."""
+        """Textual's filters for NO_COLOR and dim text fail on the terminal's own colours: one blacks them out, the
+        other raises. Text is dimmed without them."""
         kept = [each for each in self._filters if not isinstance(each, (DimFilter, Monochrome, NoColor))]
         return [*kept, NoColorFilter()] if self.no_color else kept
 
@@ -35,13 +35,13 @@ class Themed(App[None]):
         return dict(loader.variable_defaults())
 
     def use_theme(self, wanted: str | None) -> None:
-        """Read the themes and put one on; the default where there is none of that name."""
+        """Read the themes and apply one, or the default if none has that name."""
         named = self.read_themes().named
         self._unknown_theme = None if wanted in (None, *named) else wanted
         self.theme = wanted if wanted is not None and wanted in named else loader.DEFAULT
 
     def read_themes(self) -> Themes:
-        """Read the files anew. The theme in use changes with its file; it stays where its file has gone."""
+        """Read the files again. The current theme changes with its file, and stays if the file was removed."""
         known = self.themes.named
         self.themes = loader.load_themes()
         for name in known.keys() - self.themes.named.keys() - {self.theme}:
@@ -53,10 +53,10 @@ class Themed(App[None]):
         return self.themes
 
     def tell_bad_themes(self) -> None:
-        """One notification about all bad files, once for as long as they stay as they are."""
+        """Show one notification about all bad files, again only after they have changed."""
         if self.themes.bad and self.themes.bad != self._told:
             words = literal_lines(loader.describe_problems(self.themes.bad))
-            self.notify(words, title="Themes left out", severity="error", timeout=READING_TIME, markup=False)
+            self.notify(words, title="Themes skipped", severity="error", timeout=READING_TIME, markup=False)
         self._told = self.themes.bad
         if self._unknown_theme is not None:
             words = literal(f'No theme "{self._unknown_theme}": using "{self.theme}". `specviz themes` lists them.')

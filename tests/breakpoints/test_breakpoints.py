@@ -87,12 +87,16 @@ def test_a_condition_is_read_and_written(text: str, kind: str, value: object, ca
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("", '"" is no condition. There are N<=1, reject<=2, overlap<0.3, p/q<0.1, token=464, text~frog, streak>=5'),
-        ("frog", '"frog" is no condition'),
-        ("nope", '"nope" is no condition. There are'),
-        ("endless", '"endless" is no condition. There are'),
-        ("N", '"N" is no condition. There are'),
-        ("N<1", '"N<1" is no condition: write N<=1.'),
+        (
+            "",
+            '"" is not a valid condition. Valid forms: N<=1, reject<=2, overlap<0.3, p/q<0.1, token=464, text~frog, '
+            "streak>=5",
+        ),
+        ("frog", '"frog" is not a valid condition'),
+        ("nope", '"nope" is not a valid condition. Valid forms'),
+        ("endless", '"endless" is not a valid condition. Valid forms'),
+        ("N", '"N" is not a valid condition. Valid forms'),
+        ("N<1", '"N<1" is not a valid condition: write N<=1.'),
         ("N>=1", "write N<=1."),
         ("end=1", "write end."),
         ("overlap>0.3", "write overlap<0.3."),
@@ -111,7 +115,7 @@ def test_a_condition_is_read_and_written(text: str, kind: str, value: object, ca
         ("token=٣", "token= needs the id of a token"),
         ("token=" + "9" * 5000, "token= needs the id of a token"),
         ("|z|>0", "|z|> needs a number above 0"),
-        ("text~", "text~ needs a regular expression"),
+        ("text~", "text~ must be followed by a regular expression"),
         ("text~(", 'text~ cannot search for "(": missing )'),
         ("text~[", 'text~ cannot search for "["'),
         ("text~" + "a" * 300, "too long"),
@@ -312,7 +316,7 @@ def test_text_in_a_token() -> None:
 
 def test_text_across_tokens_hits_in_the_round_that_completes_it() -> None:
     rounds = saying(" the fr", "o"), saying("g sat"), saying(" on"), saying(" the", " fr", "og")
-    words = 'text ~ "frog" across tokens, complete'
+    words = 'text ~ "frog" across tokens, completed'
     assert said("text~frog", *rounds) == ["", f"{words}: the plain token", "", f"{words}: the bonus token"]
     dropped = make_round(verdicts="✗·", tokens=["fr", "og"], last=" x")
     assert said("text~frog", dropped, saying("fr", "x", "og")) == ["", ""], "only what was emitted is text"
@@ -320,7 +324,7 @@ def test_text_across_tokens_hits_in_the_round_that_completes_it() -> None:
     assert said("text~(?i)FROG", *rounds)[1]
     assert (
         said("text~aa", saying("a"), saying("a"), saying("a"))[1:]
-        == ['text ~ "aa" across tokens, complete: the plain token'] * 2
+        == ['text ~ "aa" across tokens, completed: the plain token'] * 2
     ), "matches may overlap"
 
 
@@ -348,7 +352,7 @@ def test_matches_of_nothing_do_not_count() -> None:
 
 def test_a_hostile_expression_is_given_up_and_says_so() -> None:
     bad = saying("a" * 200 + "b")
-    words = f'text ~ "{HOSTILE}" takes too long to search for and is left out from here on'
+    words = f'text ~ "{HOSTILE}" takes too long to search for and is ignored from here on'
     assert said(f"text~{HOSTILE}", saying("x"), bad, bad, saying("a")) == ["", words, "", ""]
     split = [saying("a", "a"), *[saying("a" * 50)] * 4, saying("b")]
     assert words in said(f"text~{HOSTILE}", *split)
@@ -373,7 +377,7 @@ def test_a_scan_has_so_much_time_and_no_more(monkeypatch: pytest.MonkeyPatch) ->
     seen._pattern = Slow()
     words = [list(seen.check(saying(f"t{index}"))) for index in range(3000)]
     (told,) = [(index, matches) for index, matches in enumerate(words) if matches]
-    assert told[1][0].words == 'text ~ "frog" takes too long to search for and is left out from here on'
+    assert told[1][0].words == 'text ~ "frog" takes too long to search for and is ignored from here on'
     assert told[0] == 15, "two searches a round"
     assert spent < FOR_ALL + 16 * FOR_EACH + 0.01
 

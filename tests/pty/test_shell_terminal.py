@@ -75,7 +75,7 @@ def test_c74_a_crash_of_the_app(scenario: str, tmp_path: Path) -> None:
     with open_app(scenario, tmp_path) as terminal:
         assert terminal.ended() == 1
         assert_given_back(terminal)
-        assert "specviz stopped on an error of its own: RuntimeError: boom in a render [/]" in terminal.shown
+        assert "specviz stopped on an unexpected error: RuntimeError: boom in a render [/]" in terminal.shown
 
 
 def test_what_libraries_write_is_kept_off_the_screen(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     for path, message in (
         (tmp_path, "is not a regular file"),
         (tmp_path / "pipe", "is not a regular file"),
-        (tmp_path / "none" / "run.jsonl", "there is no folder"),
+        (tmp_path / "none" / "run.jsonl", "the folder does not exist"),
         (tmp_path / "file" / "run.jsonl", "cannot be written"),
         (Path("a\0b"), "cannot be written"),
     ):

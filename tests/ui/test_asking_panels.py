@@ -270,7 +270,7 @@ async def test_enter_waits_for_no_timer() -> None:
 async def test_a_condition_and_one_that_is_not_finished() -> None:
     async with asked(FindScreen(ROUNDS, end_ids=(known(ROUNDS[3].emitted[0].id),))) as (app, pilot):
         await write(pilot, "p/q<.2")
-        await settled(app, pilot, '2 hits of the condition "p/q<0.2"')
+        await settled(app, pilot, '2 hits for the condition "p/q<0.2"')
         assert listed(app)[0].endswith("p/q .14 < .2")
         await write(pilot, "overlap<")
         await settled(app, pilot, 'overlap< needs a number above 0, at most 1, not "".')
@@ -280,7 +280,7 @@ async def test_a_condition_and_one_that_is_not_finished() -> None:
         await write(pilot, "text~(")
         await settled(app, pilot, "text~ cannot search for")
         await write(pilot, "end")
-        await settled(app, pilot, '1 hit of the condition "end"')
+        await settled(app, pilot, '1 hit for the condition "end"')
         await pilot.press("enter")
         assert app.answer == (4, 0)
 

@@ -295,7 +295,7 @@ async def test_the_list_marks_the_theme_in_use_and_the_users_own() -> None:
         lines = [strip.crop(region.x, region.right).text.strip("| ") for strip in strips]
         assert ">  vx>+  light" in lines
         assert "vx>+  ocean, yours" in lines
-        assert "1 file left out: specviz themes" in lines
+        assert "1 file skipped: see specviz themes" in lines
         assert sum(text.startswith(">") for text in lines) == 1
 
 

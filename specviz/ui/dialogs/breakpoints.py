@@ -1,4 +1,4 @@
-"""Where a run pauses: a line a condition."""
+"""Editing breakpoints: one line per condition."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,7 +24,7 @@ WORDS: dict[Kind, str] = {
     "|z|": "agreement of the segment",
 }
 SEVERAL: frozenset[Kind] = frozenset({"token", "text"})
-"""Kinds of which more than one is of use: once one is set there is a line for another."""
+"""Kinds that may be set more than once: a blank line follows each that is set."""
 
 
 class KindLine(Horizontal):
@@ -46,7 +46,7 @@ class KindLine(Horizontal):
 
     @property
     def breakpoint(self) -> Breakpoint | None:
-        """What is set here. Raises ValueError, in a sentence that names the condition."""
+        """The breakpoint set here, if any. Raises ValueError with a sentence that names the condition."""
         if isinstance(self.field, Toggle):
             return Breakpoint(self.kind) if self.field.value else None
         value = self.field.value
@@ -55,7 +55,7 @@ class KindLine(Horizontal):
 
 
 class BreakpointsScreen(ModalDialog[tuple[Breakpoint, ...]]):
-    """Gives all breakpoints as they are to be, or None where nothing is to change."""
+    """Returns all breakpoints, or None if nothing is to change."""
 
     DEFAULT_CSS = """
     BreakpointsScreen {
@@ -82,7 +82,7 @@ class BreakpointsScreen(ModalDialog[tuple[Breakpoint, ...]]):
     def compose(self) -> ComposeResult:
         self._lines = [KindLine(kind, value, ascii=self.ascii) for kind, value in _lines(self._breakpoints)]
         with Vertical(classes="panel") as panel:
-            panel.border_title = Content("Pause where one of these holds")
+            panel.border_title = Content("Pause when one of these holds")
             panel.border_subtitle = Content("enter: apply   up/down: field   esc: back")
             yield from self._lines
             yield Static(id="trouble")
@@ -110,7 +110,7 @@ class BreakpointsScreen(ModalDialog[tuple[Breakpoint, ...]]):
 
 
 def _lines(breakpoints: Sequence[Breakpoint]) -> Iterator[tuple[Kind, str]]:
-    """(kind, value) of every line: what is set, and a blank one where there is none or where another may be added."""
+    """(kind, value) of every line: those set, and a blank one for a kind that is not set or may be set again."""
     for kind in KINDS:
         values = [_value(each) for each in breakpoints if each.kind == kind]
         yield from ((kind, value) for value in values)

@@ -1,4 +1,4 @@
-"""A list of tokens: rejections, those that hold a text, those for which a condition holds."""
+"""Finding tokens by text or condition, and going to a round by number."""
 
 import asyncio
 import re
@@ -28,16 +28,16 @@ from specviz.ui.shared.shell import later
 from specviz.ui.widgets.input_field import Field
 
 SETTLED = 0.12
-"""Seconds without a key after which what was typed is looked for."""
+"""Seconds without a key before the search starts."""
 AT_ONCE = 512
-"""Rounds that are looked through while the key waits."""
+"""Up to this many rounds are searched immediately; more are searched on a thread."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 TELL_EVERY = 0.2
-"""Seconds between two looks at what a long search has found."""
+"""Seconds between two updates of a long search."""
 
 
 class FindScreen(ModalDialog[RoundRow]):
-    """Gives the place to go to, or None. The list begins at the first hit from place ``at`` on."""
+    """Returns the (round, row) to go to, or None. The first hit at or after ``at`` is selected."""
 
     DEFAULT_CSS = """
     FindScreen > .panel { height: 94%; }
@@ -114,7 +114,7 @@ class FindScreen(ModalDialog[RoundRow]):
             self._typing = None
 
     def _search(self) -> None:
-        """Look for what was typed: at once in few rounds, else on a thread that tells what it found so far."""
+        """Search for the input: immediately in a few rounds, otherwise on a thread that reports hits as it goes."""
         self._stop_waiting()
         self._search_number += 1
         self._moved = False
@@ -140,7 +140,7 @@ class FindScreen(ModalDialog[RoundRow]):
             self._say(str(error))
 
     def _look_through(self, rounds: Rounds, query: Query, number: int) -> None:
-        """On a thread: everything found is shown, and again as it grows, until another search begins."""
+        """On a thread: show the hits as they accumulate, until another search begins."""
         seen = 0
 
         def scanned() -> Iterator[Round]:
@@ -169,8 +169,8 @@ class FindScreen(ModalDialog[RoundRow]):
             self._show(query, found, left)
 
     def _show(self, query: Query, found: list[Hit], left: int = 0) -> None:
-        """``left``: rounds still to be looked through."""
-        more = f"; {left:,} rounds to look through" if left else ""
+        """``left``: rounds not searched yet."""
+        more = f"; {left:,} rounds left to search" if left else ""
         self._say(_summary(query, len(found)) + more)
         chosen = self._list.chosen
         at = chosen.round_row if chosen and self._moved else self._at
@@ -184,7 +184,7 @@ class FindScreen(ModalDialog[RoundRow]):
 
 def _summary(query: Query, found: int) -> str:
     if isinstance(query, Breakpoint):
-        return f"{pluralised(found, 'hit')} of the condition {quoted(str(query))}"
+        return f"{pluralised(found, 'hit')} for the condition {quoted(str(query))}"
     return f"{pluralised(found, 'token')} with {quoted(query)}" if query else pluralised(found, "rejection")
 
 

@@ -1,4 +1,4 @@
-"""A long list of tokens that were looked for."""
+"""The list of tokens that a search found."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -22,7 +22,7 @@ _UPRIGHT = Style(strike=False, underline=False, italic=False)
 
 
 class HitList(LineList):
-    """A line a hit."""
+    """One line per hit."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "hits--head", "hits--quiet", "hits--cursor", "hits--chosen"}
     DEFAULT_CSS = (

@@ -1,4 +1,4 @@
-"""Writing a prompt of one's own."""
+"""Editing the prompt."""
 
 from rich.text import Text
 from textual import events
@@ -13,7 +13,7 @@ from specviz.ui.dialogs.dialog import ModalDialog
 
 
 class PromptArea(TextArea):
-    """A text field in which enter runs; the text is kept as it is, and shown so that no terminal obeys it."""
+    """A text field in which enter runs. The text is kept as typed and displayed without control characters."""
 
     BINDINGS = [("ctrl+n", "new_line", "new line")]  # noqa: RUF012
 
@@ -36,7 +36,7 @@ class PromptArea(TextArea):
 
 
 class PromptScreen(ModalDialog[str]):
-    """Gives the prompt to run, or None."""
+    """Returns the prompt to run, or None."""
 
     BINDINGS = [("ctrl+s", "run", "run")]  # noqa: RUF012
 

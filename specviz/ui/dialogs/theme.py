@@ -1,4 +1,4 @@
-"""Choosing a theme by looking at it."""
+"""Choosing a theme with a live preview."""
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -12,13 +12,13 @@ from specviz.theming.theme_file import ThemeFile
 from specviz.ui.dialogs.dialog import ModalDialog
 
 SAMPLED: tuple[TokenKind, ...] = ("accepted", "rejected", "resampled", "bonus")
-"""Kinds of tokens whose signs stand beside a name, in the theme's colours."""
+"""Kinds of tokens whose marks are shown next to a theme's name, in its colours."""
 
 
 class ThemeScreen(ModalDialog[str]):
-    """The theme under the cursor is on at once. Enter keeps it and gives its name; escape brings the one before back.
+    """Previews the theme under the cursor. Enter keeps it and returns its name; escape restores the previous one.
 
-    It stands at the right edge, and what is behind it keeps its colours.
+    The dialog is at the right edge, so that the screen stays visible.
     """
 
     DEFAULT_CSS = """
@@ -50,10 +50,10 @@ class ThemeScreen(ModalDialog[str]):
             yield OptionList(*(Option(self._line(theme), id=theme.name) for theme in self._themes), compact=True)
             if self._left_out:
                 files = f"{self._left_out} file{'s' if self._left_out > 1 else ''}"
-                yield Static(Content(f"{files} left out: specviz themes"), id="left-out")
+                yield Static(Content(f"{files} skipped: see specviz themes"), id="left-out")
 
     def _line(self, theme: ThemeFile, *, chosen: bool = False) -> Content:
-        """A theme and what it looks like, as far as that is known: the terminal's colours are the terminal's affair."""
+        """A theme's name with sample marks; those of an ANSI theme have the terminal's colours."""
         ground = "" if theme.ansi else f"on {theme.background}"
         colors = {kind: "" if theme.ansi else theme.variables[f"token-{kind}"] for kind in SAMPLED}
         signs = ((self._glyphs.mark(kind), f"{color} {ground}") for kind, color in colors.items())
@@ -66,7 +66,7 @@ class ThemeScreen(ModalDialog[str]):
         names = [theme.name for theme in self._themes]
         options.highlighted = names.index(self._before) if self._before in names else None
         options.focus()
-        # Not its message, which may come after this panel has gone.
+        # Not its message, which may arrive after this dialog has closed.
         self.watch(options, "highlighted", self._put_on)
 
     def _put_on(self, chosen: int | None) -> None:
