@@ -201,7 +201,7 @@ NUMBERS: tuple[Number, ...] = (
         "ceiling",
         "speedup",
         "speedup.ceiling",
-        "max(1, min(c, 1 / (1 − α))): more than this no K gives.",
+        "max(1, min(c, 1 / (1 − α))); no K gives more.",
         block="speedup",
     ),
 )

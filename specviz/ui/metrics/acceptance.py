@@ -104,7 +104,7 @@ def _balance(rates: Rates) -> str:
 def _peers(rates: Rates, peers: Peers, cells: int, glyphs: Glyphs) -> Lines:
     """A rate claims an E[N] through the formula; a length is its own claim about N."""
     names = [in_repertoire(peer.name, glyphs) for peer in peers.rates]
-    rows: list[list[Part]] = [[(name, "head") for name in ("engine", "its name", "value", "E[N] by it", "measured")]]
+    rows: list[list[Part]] = [[(name, "head") for name in ("engine", "its name", "value", "its E[N]", "measured")]]
     for peer, name in zip(peers.rates, names, strict=True):
         value = fixed(peer.value, 2, glyphs.none) if peer.is_length else prob(peer.value, none=glyphs.none)
         claimed = fixed(peer.value if peer.is_length else peer.predicted, 2, glyphs.none)

@@ -133,7 +133,7 @@ def _best_words(view: SpeedView) -> str:
         return NUMBER["best_k"].meaning
     if view.best_k == 0:
         return "do not speculate: with no K is it faster than the target alone at this α and c."
-    return f"{speedup_text(view.best_speedup)}, the largest speedup of the model at this α and c."
+    return f"{speedup_text(view.best_speedup)}, the model's maximum at this α and c."
 
 
 def _tone(value: float | None) -> str:
