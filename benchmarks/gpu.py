@@ -138,8 +138,8 @@ def measure(made: Made, k: int, temperature: float, repeats: int, tokens: int, u
             if name == "eager":
                 case.runs.append(run)
         theirs = assisted(sources["eager"], PROMPT, k, temperature=temperature, seed=repeat)
-        pace = theirs.pace()
-        rate, round_ms = 1e3 * pace.tokens / pace.ms, pace.ms / (len(theirs.seen) - 1)
+        pace = theirs.throughput()
+        rate, round_ms = 1e3 * pace.tokens / pace.ms, pace.ms / (len(theirs.arrivals) - 1)
         case.row(ASSISTED).add(rate, round_ms, case.runs[-1].forward_only_ms)
         if 2 * time.monotonic() - begun > until:
             break
@@ -155,10 +155,10 @@ def timed(source: LiveSource, seed: int, settings: Settings) -> Timed:
     bare = forward_only_ms(source.pair, prompt, rounds)
     whole = [n for n, round_ in enumerate(rounds) if n and round_.k == settings.k]
     tested = sum(round_.tested for round_ in rounds)
-    pace = ours.pace()
+    pace = ours.throughput()
     return Timed(
         1e3 * pace.tokens / pace.ms,
-        sum(ours.seen[n][0] - ours.seen[n - 1][0] for n in whole) * 1e3 / len(whole),
+        sum(ours.arrivals[n][0] - ours.arrivals[n - 1][0] for n in whole) * 1e3 / len(whole),
         sum(bare[n] for n in whole) / len(whole),
         sum(round_.n_accepted for round_ in rounds) / tested if tested else None,
         sum(len(rounds[n].emitted) for n in whole) / len(whole),
@@ -207,7 +207,7 @@ def waits_of_assisted(source: LiveSource, settings: Settings) -> list[float] | N
     with waits(source.pair.target.device) as since:
         text = assisted(source, PROMPT, settings.k, temperature=settings.temperature)
         seen = since()
-    return None if seen is None else [seen / len(text.seen)]
+    return None if seen is None else [seen / len(text.arrivals)]
 
 
 def table(case: Case) -> Iterator[str]:

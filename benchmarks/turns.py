@@ -37,14 +37,14 @@ def taken(
         ids, rounds, ours = run_ours(source, prompt, repeat, settings, clock=clock)
         bare = forward_only_ms(source.pair, ids, rounds, clock=clock)
         whole = [n for n, round_ in enumerate(rounds) if n and round_.k == settings.k]
-        turns.round_ms.append(median((ours.seen[n][0] - ours.seen[n - 1][0]) * 1e3 for n in whole))
+        turns.round_ms.append(median((ours.arrivals[n][0] - ours.arrivals[n - 1][0]) * 1e3 for n in whole))
         turns.forwards_ms.append(median(bare[n] for n in whole))
         turns.shares.append(turns.round_ms[-1] / turns.forwards_ms[-1])
         if against:
             theirs = assisted(source, prompt, settings.k, clock=clock)
             if theirs.ids != ours.ids:
                 raise SystemExit("The texts differ.")
-            mine, other = ours.pace(), theirs.pace()
+            mine, other = ours.throughput(), theirs.throughput()
             turns.against.append((mine.tokens / mine.ms) / (other.tokens / other.ms))
     return turns
 

@@ -363,7 +363,7 @@ def test_the_baseline_takes_models_of_one_vocabulary_size(shelf: Shelf, capfd: p
     padded = shelf.random(1, vocab=72, saving={"vocabulary": words(64)})
     pair = ["--draft", shelf.random(1), "--target", padded, "--prompt", text_of([1, 2, 3])]
     assert main(["bench", *pair, *TINY, "--baseline", "hf"]) == 2
-    assert "these have 64 (draft) and 72 (target). Leave --baseline away." in " ".join(capfd.readouterr().err.split())
+    assert "these have 64 (draft) and 72 (target). Omit --baseline." in " ".join(capfd.readouterr().err.split())
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ def test_assisted_generation_writes_the_same_greedy_text_in_the_same_rounds(k: i
     text = assisted(source.source, PROMPT, k)
     _, rounds, ours = run_ours(source.source, PROMPT, 0, setting(k, 0.0))
     assert text.ids == ours.ids
-    assert [n for _, n in text.seen][:-1] == [len(r.emitted) for r in rounds][:-1], "K drafts in every round"
+    assert [n for _, n in text.arrivals][:-1] == [len(r.emitted) for r in rounds][:-1], "K drafts in every round"
     assert {name: value for name, value in vars(config).items() if "assistant" in name} == before
-    times = [at for at, _ in text.seen]
-    assert times == sorted(times) and text.pace().ms == pytest.approx((times[-1] - times[0]) * 1e3)
-    assert text.pace().tokens == 40 - text.seen[0][1]
+    times = [at for at, _ in text.arrivals]
+    assert times == sorted(times) and text.throughput().ms == pytest.approx((times[-1] - times[0]) * 1e3)
+    assert text.throughput().tokens == 40 - text.arrivals[0][1]
 
 
 def test_assisted_generation_samples_at_a_temperature() -> None:

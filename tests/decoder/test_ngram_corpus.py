@@ -123,18 +123,18 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pyt
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(ngram_corpus, "_keep", full)
+    monkeypatch.setattr(ngram_corpus, "_save", full)
     path = tmp_path / "one.txt"
     path.write_text("abcabd")
     said: list[Event] = []
     assert len(open_corpus(str(path), Tokenizer(), said.append)) == 6
     (told,) = (event.message for event in said if isinstance(event, Notice))
-    assert "cannot be kept" in told and "No space left" in told
+    assert "cannot be cached" in told and "No space left" in told
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"", "holds no token"), (b"ab\xff", "is not UTF-8 text \\(byte 2\\)"), (None, "cannot be read: No such file")],
+    [(b"", "has no tokens"), (b"ab\xff", "is not UTF-8 text \\(byte 2\\)"), (None, "cannot be read: No such file")],
 )
 def test_what_is_no_text_is_refused_by_name(tmp_path: Path, content: bytes | None, said: str) -> None:
     path = tmp_path / "one.txt"

@@ -1,4 +1,4 @@
-"""A smaller causal model as the drafter."""
+"""The drafter that is a smaller causal model."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,11 +14,10 @@ from specviz.decoder.tensors.sampling import changes_probs, inverse_cdf, to_prob
 
 
 class ModelDrafter:
-    """Samples K tokens one after another from q, each from its own uniform.
+    """Samples K tokens one after another from q.
 
-    Between rounds its cache holds a prefix of the committed text: all but the last token, or all but the last
-    two after a full acceptance, since the last drafted token was sampled but never fed. ``keep_logits``: whether
-    proposals come with their logits.
+    Between rounds its cache holds the committed text without its last token, or without its last two after a full
+    acceptance, since the last drafted token is never fed. ``keep_logits``: whether proposals include their logits.
     """
 
     def __init__(self, model: CausalModel, *, keep_logits: bool = True) -> None:
@@ -69,22 +68,20 @@ def sampled(
     *,
     keep_logits: bool,
 ) -> Proposal | None:
-    """``k`` tokens behind ``ids``, one after another from what ``model`` says, all but the last of them fed to it.
+    """Draft ``k`` tokens after ``ids`` with ``model``, fed what it lacks of ``ids`` and all drafts but the last.
 
-    What it lacks of ``ids`` is fed first. A drafted id goes from one step to the next without leaving the device. None
-    once stopped.
+    A drafted id is fed to the next step without leaving the device. None once stopped.
     """
     us = uniforms.drafts(k)
-    at = decision_device(model.device)
-    there = torch.split(to_device(us, at), 1)
+    device = decision_device(model.device)
     keep_logits = keep_logits and changes_probs(settings)
     feed: Sequence[int] | Tensor = ids[model.length :]
     drafted, logits, probs = [], [], []
-    for u in there:
+    for u in torch.split(to_device(us, device), 1):
         if stopped():
             return None
         row = model.feed(feed, keep=1)
-        q = to_probs(row, settings.draft_temperature, settings.top_k, settings.top_p).to(at)
+        q = to_probs(row, settings.draft_temperature, settings.top_k, settings.top_p).to(device)
         feed = inverse_cdf(q[0], u)
         drafted.append(feed)
         probs.append(q)
@@ -94,7 +91,7 @@ def sampled(
 
 
 def step_ms(model: CausalModel, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
-    """Median milliseconds of feeding ``last_id`` and rolling it back; the cache ends as it was. None once stopped."""
+    """Median milliseconds of feeding ``last_id`` and rolling it back. None once stopped."""
     length = model.length
 
     def step() -> None:

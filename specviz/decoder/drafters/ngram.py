@@ -1,4 +1,4 @@
-"""A copy machine as the drafter: what came after the last few tokens before comes again (prompt lookup)."""
+"""The n-gram drafter: what followed the last few tokens earlier is proposed again (prompt lookup decoding)."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Protocol
@@ -15,23 +15,22 @@ from specviz.decoder.tensors.device import decision_device, to_device
 from specviz.decoder.tensors.randomness import RoundRandom
 
 
-class Book(Protocol):
-    """Ids in which n-grams are looked up."""
+class NgramIndex(Protocol):
+    """Ids in which n-grams are looked up. ``name``: the value of ``source`` in a token's detail."""
 
     name: str
-    """What a place in it is a place of: the text of the run, or a corpus."""
 
     def after(self, gram: tuple[int, ...]) -> int | None:
-        """The place behind the last occurrence of ``gram`` that something follows; None without one."""
+        """The position after the last occurrence of ``gram`` that is followed by an id; None without one."""
         ...
 
     def read(self, start: int, n: int) -> list[int]:
-        """Up to ``n`` ids from ``start`` on."""
+        """Up to ``n`` ids from position ``start`` on."""
         ...
 
 
 class TextSoFar:
-    """The committed text. Each n-gram is entered once a token follows it, so that a suffix never finds itself."""
+    """The committed text. An n-gram is indexed once a token follows it, so that a suffix never finds itself."""
 
     name = "text"
 
@@ -41,7 +40,7 @@ class TextSoFar:
         self._after: dict[tuple[int, ...], int] = {}
 
     def extend(self, ids: Sequence[int]) -> None:
-        """``ids``: more of the text. It costs the same however long the text is."""
+        """Append ``ids``; the cost does not depend on the length of the text."""
         old = max(1, len(self.ids))
         self.ids += ids
         for end in range(old, len(self.ids)):
@@ -58,12 +57,11 @@ class TextSoFar:
 
 
 class NgramDrafter:
-    """Drafts what stands behind the longest, then most recent, earlier occurrence of the text's last tokens.
+    """Drafts what followed the longest, then most recent, earlier occurrence of the text's last tokens.
 
-    q is a point mass on each token, whatever the draft's temperature: it is accepted with chance p(x), and a rejected
-    position is resampled from p without x. The text is searched before ``corpus`` at each length. The draft stops at an
-    end id of ``end_ids``, and before one at a position below ``suppressed_until``. Where nothing matches there is no
-    draft.
+    q is a point mass at any temperature: x is accepted with probability p(x), and a rejected position is resampled from
+    p without x. At each length the text is searched before ``corpus``. The draft ends with the first id of ``end_ids``,
+    or before it at a position below ``suppressed_until``. Without a match there is no draft.
     """
 
     def __init__(
@@ -73,7 +71,7 @@ class NgramDrafter:
         *,
         longest: int,
         shortest: int,
-        corpus: Book | None = None,
+        corpus: NgramIndex | None = None,
         end_ids: Collection[int] = (),
         suppressed_until: int = 0,
     ) -> None:
@@ -95,15 +93,15 @@ class NgramDrafter:
     def propose(
         self, ids: Sequence[int], k: int, settings: Settings, uniforms: RoundRandom, stopped: Callable[[], bool]
     ) -> Proposal | None:
-        for n, book, place in self._matches():
-            if drafted := self._cut(book.read(place, k), len(ids)):
-                there = to_device(torch.tensor(drafted), self._device)
+        for n, index, position in self._matches():
+            if drafted := self._cut(index.read(position, k), len(ids)):
+                x = to_device(torch.tensor(drafted), self._device)
                 q = torch.zeros(len(drafted), self._vocab_size, device=self._device)
-                q.scatter_(-1, there.unsqueeze(-1), 1.0)
-                detail = [{"ngram": n, "source": book.name, "at": place + i} for i in range(len(drafted))]
-                return Proposal(there, q, uniforms.drafts(len(drafted)).tolist(), detail=detail)
-        nothing = torch.empty(0, dtype=torch.long, device=self._device)
-        return Proposal(nothing, torch.empty(0, self._vocab_size, device=self._device), (), plain_reason="no_match")
+                q.scatter_(-1, x.unsqueeze(-1), 1.0)
+                detail = [{"ngram": n, "source": index.name, "at": position + i} for i in range(len(drafted))]
+                return Proposal(x, q, uniforms.drafts(len(drafted)).tolist(), detail=detail)
+        empty = torch.empty(0, dtype=torch.long, device=self._device)
+        return Proposal(empty, torch.empty(0, self._vocab_size, device=self._device), (), plain_reason="no_match")
 
     def commit(self, ids: Sequence[int]) -> None:
         self.text.extend(ids[len(self.text.ids) :])
@@ -114,18 +112,18 @@ class NgramDrafter:
     def step_ms(self, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
         return None
 
-    def _matches(self) -> Iterator[tuple[int, Book, int]]:
-        """(n, where, the place behind it) of the last n tokens of the text, the longest first."""
-        books: list[Book] = [self.text, *([self._corpus] if self._corpus else [])]
+    def _matches(self) -> Iterator[tuple[int, NgramIndex, int]]:
+        """(n, index, position after the match) for the last n tokens of the text, the longest n first."""
+        indices: list[NgramIndex] = [self.text, *([self._corpus] if self._corpus else [])]
         text = self.text.ids
         for n in range(min(self._longest, len(text)), self._shortest - 1, -1):
             gram = tuple(text[-n:])
-            for book in books:
-                if (place := book.after(gram)) is not None:
-                    yield n, book, place
+            for index in indices:
+                if (position := index.after(gram)) is not None:
+                    yield n, index, position
 
     def _cut(self, ids: list[int], length: int) -> list[int]:
-        """What of ``ids`` may be drafted behind ``length`` tokens."""
+        """The prefix of ``ids`` that may be drafted after ``length`` tokens."""
         for i, token in enumerate(ids):
             if token >= self._vocab_size:
                 return ids[:i]

@@ -1,4 +1,4 @@
-"""A text file in which n-grams are looked up: tokenised and sorted once, then read from the user's cache."""
+"""A text file in which n-grams are looked up: tokenised and sorted once, then cached for the user."""
 
 import contextlib
 import hashlib
@@ -22,13 +22,13 @@ from specviz.core.source import Emit
 
 Ids = NDArray[np.uint32]
 VERSION = 1
-"""Of what is kept: part of the name it is kept under."""
+"""Of the cached format; part of the key."""
 PIECE = 1 << 16
-"""Characters that are tokenised at once, up to the end of a line."""
+"""Characters that are tokenised together, up to the next end of a line."""
 
 
 class Corpus:
-    """Ids [n] and the order [n] of their places: by the next MAX_NGRAM ids from each on."""
+    """Ids [n], and the order [n] of their positions, sorted by the MAX_NGRAM ids from each position on."""
 
     name = "corpus"
 
@@ -40,22 +40,22 @@ class Corpus:
         return len(self._ids)
 
     def after(self, gram: tuple[int, ...]) -> int | None:
-        """The place behind the last occurrence of ``gram``, of at most MAX_NGRAM ids, that something follows.
+        """The position after the last occurrence of ``gram``, of at most MAX_NGRAM ids, that is followed by an id.
 
-        It takes a binary search, and a look at every occurrence.
+        A binary search, then a pass over every occurrence.
         """
         n = len(gram)
 
-        def at(row: int) -> tuple[int, ...]:
-            place = int(self._order[row])
-            return tuple(self._ids[place : place + n].tolist())
+        def ids_of(row: int) -> tuple[int, ...]:
+            position = int(self._order[row])
+            return tuple(self._ids[position : position + n].tolist())
 
         rows = range(len(self._order))
-        first = bisect_left(rows, gram, key=at)
-        last = bisect_right(rows, gram, lo=first, key=at)
-        places = self._order[first:last]
-        places = places[places < len(self._ids) - n]
-        return int(places.max()) + n if len(places) else None
+        first = bisect_left(rows, gram, key=ids_of)
+        last = bisect_right(rows, gram, lo=first, key=ids_of)
+        positions = self._order[first:last]
+        positions = positions[positions < len(self._ids) - n]
+        return int(positions.max()) + n if len(positions) else None
 
     def read(self, start: int, n: int) -> list[int]:
         ids: list[int] = self._ids[start : start + n].tolist()
@@ -63,9 +63,9 @@ class Corpus:
 
 
 def open_corpus(file: str, tokenizer: Any, emit: Emit) -> Corpus:
-    """The corpus in ``file``, from the cache if the same content was read by the same tokenizer before.
+    """The corpus in ``file``, from the cache if the same tokenizer has read the same content before.
 
-    Raises SpecvizError where it cannot be read or holds no token.
+    Raises SpecvizError if it cannot be read or has no tokens.
     """
     path = Path(file).expanduser()
     try:
@@ -74,21 +74,21 @@ def open_corpus(file: str, tokenizer: Any, emit: Emit) -> Corpus:
         raise SpecvizError(f"--ngram-corpus {file} cannot be read: {error.strerror}. Name a text file.") from None
     folder = corpora_folder() / _key(data, tokenizer)
     with contextlib.suppress(OSError, ValueError):
-        return _kept(folder)
+        return _load(folder)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise SpecvizError(f"--ngram-corpus {file} is not UTF-8 text (byte {error.start}). Name a text file.") from None
     ids = _tokenised(text, tokenizer, emit)
     if not len(ids):
-        raise SpecvizError(f"--ngram-corpus {file} holds no token. Name a text file with some text.")
+        raise SpecvizError(f"--ngram-corpus {file} has no tokens. Name a text file that is not empty.")
     order = suffix_order(ids, MAX_NGRAM, lambda done, total: emit(Progress("corpus", done, total, "sorting passes")))
     try:
-        _keep(folder, ids, order)
+        _save(folder, ids, order)
     except OSError as error:
         emit(
             Notice(
-                f"The n-gram corpus cannot be kept in {folder.parent} ({error.strerror}): it is read again next time."
+                f"The n-gram corpus cannot be cached in {folder.parent} ({error.strerror}). It is read again next time."
             )
         )
     return Corpus(ids, order)
@@ -99,16 +99,16 @@ def corpora_folder() -> Path:
 
 
 def suffix_order(ids: Ids, depth: int, passed: Callable[[int, int], None] = lambda done, total: None) -> Ids:
-    """The places of ``ids`` [n] sorted by at least ``depth`` ids from each on, equal ones by place: prefix doubling."""
+    """The positions of ``ids`` [n], sorted by ``depth`` ids from each on, then by position (prefix doubling)."""
     rank = ids.astype(np.uint64) + 1
     order = np.arange(len(ids))
     passes = max(1, (depth - 1).bit_length())
     for done in range(passes):
         passed(done, passes)
         span = 1 << done
-        behind = np.zeros_like(rank)
-        behind[:-span] = rank[span:]
-        keys = rank << np.uint64(32) | behind
+        following = np.zeros_like(rank)
+        following[:-span] = rank[span:]
+        keys = rank << np.uint64(32) | following
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
         rank[order] = np.concatenate([[1], 1 + np.cumsum(keys[1:] != keys[:-1])]).astype(np.uint64)
@@ -142,23 +142,23 @@ def _key(data: bytes, tokenizer: Any) -> str:
     return hashlib.sha256(f"{VERSION} {MAX_NGRAM} ".encode() + digests).hexdigest()[:32]
 
 
-def _kept(folder: Path) -> Corpus:
-    """Raises OSError where there is none, ValueError where it is damaged."""
+def _load(folder: Path) -> Corpus:
+    """Raises OSError if there is none, ValueError if it is damaged."""
     ids, order = (np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray) for name in ("ids", "order"))
     if not len(ids) == len(order) > 0 or {ids.dtype, order.dtype} != {np.dtype(np.uint32)}:
         raise ValueError("not a corpus")
     return Corpus(ids, order)
 
 
-def _keep(folder: Path, ids: Ids, order: Ids) -> None:
-    """Written beside and moved into place, so that what is there is whole."""
+def _save(folder: Path, ids: Ids, order: Ids) -> None:
+    """Write to a temporary folder and rename it, so that the cache never holds half a corpus."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=folder.parent))
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
-        np.save(made / "ids.npy", ids)
-        np.save(made / "order.npy", order)
+        np.save(temporary / "ids.npy", ids)
+        np.save(temporary / "order.npy", order)
         shutil.rmtree(folder, ignore_errors=True)
-        os.replace(made, folder)
+        os.replace(temporary, folder)
     except OSError:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise

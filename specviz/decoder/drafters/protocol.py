@@ -22,14 +22,12 @@ from specviz.decoder.tensors.randomness import RoundRandom
 class Proposal:
     """What a drafter proposes for one round.
 
-    ``ids`` int64 [K] and ``probs`` float32 [K, V], row i the distribution q that drafted id i was sampled from, exactly
-    as sampled: where decisions are made about the drafter's model, see ``sampling.home``. Nobody has waited for them.
-    ``us``: the uniforms that gave the ids.
-    ``logits``: shifted logits, K times [1, V], whose softmax is the same at temperature 1 without cuts; empty where
-    nobody asks, or where q is what it is at any temperature.
-    ``model``: whose logits they are, if they are any model's.
-    ``detail``: one mapping a drafted id, JSON-able, for what only this kind of drafter knows.
-    ``plain_reason``: why nothing is proposed, where ``ids`` is empty.
+    ``ids`` int64 [K]; ``probs`` float32 [K, V], row i the distribution q_i that id i was sampled from, exactly as
+    sampled. Both are on the drafter's ``decision_device``, not waited for. ``us``: the u that sampled each id.
+    ``logits``: K times [1, V], max-shifted, whose softmax is q at temperature 1 without cuts; empty if that is
+    ``probs`` or is not inspected. ``model``: whose logits they are, None for a drafter without a model.
+    ``detail``: empty, or for each id a JSON-able mapping of what only this drafter knows.
+    ``plain_reason``: why ``ids`` is empty, if it is.
     """
 
     ids: Tensor
@@ -46,37 +44,35 @@ class Proposal:
 
 
 class Drafter(Protocol):
-    """Proposes continuations of a text. It sees committed ids only; what it keeps beyond them it must drop itself."""
+    """Proposes continuations of a text. It sees committed ids only, and rolls back its own state in ``commit``."""
 
     def prefill(self, ids: Sequence[int]) -> None:
-        """Begin a new text, or take over one, with all of the committed ``ids`` but the last."""
+        """Begin or take over the text of the committed ``ids``; the last of them is fed with the first draft."""
         ...
 
     def room(self, length: int) -> int:
-        """The most tokens it can draft behind ``length`` committed ids; 0 when its context is full."""
+        """How many tokens it can draft after ``length`` committed ids; 0 when its context is full."""
         ...
 
     def propose(
         self, ids: Sequence[int], k: int, settings: Settings, uniforms: RoundRandom, stopped: Callable[[], bool]
     ) -> Proposal | None:
-        """Draft up to ``k`` >= 1 tokens behind the committed ``ids``, token i from ``uniforms.draft(i)``.
-
-        None once stopped.
-        """
+        """Draft up to ``k`` >= 1 tokens after the committed ``ids``, sampled by ``random.drafts(k)``. None once
+        stopped."""
         ...
 
     def commit(self, ids: Sequence[int]) -> None:
-        """The text is now ``ids``: roll back whatever does not belong to it."""
+        """The text is now ``ids``: forget everything else."""
         ...
 
     def warm_up(self, last_id: int) -> None:
-        """Draft one token for nothing, at a length that has room for it, leaving no trace behind."""
+        """Draft one token and discard it; there is room for it. The state stays as it was."""
         ...
 
     def step_ms(self, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
-        """Median milliseconds of drafting one token at the present length, leaving no trace behind.
+        """Median milliseconds T_q of drafting one token at the present length; the state stays as it was.
 
-        None where that is no model's step, and once stopped.
+        None for a drafter without a model, and once stopped.
         """
         ...
 

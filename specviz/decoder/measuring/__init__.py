@@ -1,1 +1,1 @@
-"""Benchmark runs, and assisted generation of transformers."""
+"""Benchmark runs, and the assisted generation of transformers they are compared with."""

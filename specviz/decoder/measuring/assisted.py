@@ -1,4 +1,4 @@
-"""What specviz is measured against: assisted generation of transformers, and forwards with nothing around them."""
+"""Two baselines: assisted generation of transformers, and the forwards of a round on their own."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,35 +24,35 @@ from specviz.decoder.tensors.sampling import is_greedy
 
 Clock = Callable[[], float]
 OursRun = tuple[tuple[int, ...], tuple[Round, ...], "Text"]
-"""The ids of a prompt, the rounds behind it, and their text."""
+"""The ids of a prompt, the rounds after it, and their text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The ids of a text, and when its rounds ended: seconds on some clock, and how many tokens."""
+    """The ids of a text, and the end of each round: (seconds, emitted tokens)."""
 
     ids: tuple[int, ...]
-    seen: tuple[tuple[float, int], ...]
+    arrivals: tuple[tuple[float, int], ...]
 
-    def pace(self, peak: int | None = None) -> Throughput:
-        """Behind the first round, so that reading the prompt counts nowhere."""
-        first, last = (self.seen[0][0], self.seen[-1][0]) if self.seen else (0.0, 0.0)
-        return Throughput(sum(n for _, n in self.seen[1:]), (last - first) * 1e3, peak)
+    def throughput(self, peak: int | None = None) -> Throughput:
+        """Tokens and time after the first round, which excludes reading the prompt."""
+        first, last = (self.arrivals[0][0], self.arrivals[-1][0]) if self.arrivals else (0.0, 0.0)
+        return Throughput(sum(n for _, n in self.arrivals[1:]), (last - first) * 1e3, peak)
 
 
 def compare_once(
     source: LiveSource, comparison: Comparison, prompt: str, seed: int, settings: Settings
 ) -> ComparisonResult:
-    """The same ``prompt``, K and temperature by specviz, as ``specviz run`` does it, and by transformers."""
+    """The same ``prompt``, K and temperature by specviz, as in ``specviz run``, and by transformers."""
     pair = source.pair
 
     def by_us() -> tuple[OursRun, int | None]:
-        with peak_memory(pair.target.device) as most:
-            return run_ours(source, prompt, seed, replace(settings, k=comparison.k)), most()
+        with peak_memory(pair.target.device) as peak:
+            return run_ours(source, prompt, seed, replace(settings, k=comparison.k)), peak()
 
     def by_them() -> tuple[Text, int | None]:
-        with peak_memory(pair.target.device) as most:
-            return assisted(source, prompt, comparison.k, temperature=settings.temperature, seed=seed), most()
+        with peak_memory(pair.target.device) as peak:
+            return assisted(source, prompt, comparison.k, temperature=settings.temperature, seed=seed), peak()
 
     if comparison.ours_first:
         (ids, rounds, ours), our_peak = by_us()
@@ -60,55 +60,55 @@ def compare_once(
     else:
         theirs, their_peak = by_them()
         (ids, rounds, ours), our_peak = by_us()
-    whole = [n for n, round_ in enumerate(rounds) if n and round_.stop is None]
-    bare = forward_only_ms(pair, ids, rounds) if can_time_forwards(pair) else []
+    complete = [n for n, round_ in enumerate(rounds) if n and round_.stop is None]
+    forwards = forward_only_ms(pair, ids, rounds) if can_time_forwards(pair) else []
     of = min(len(ours.ids), len(theirs.ids))
     return ComparisonResult(
         comparison,
-        ours.pace(our_peak),
-        theirs.pace(their_peak),
+        ours.throughput(our_peak),
+        theirs.throughput(their_peak),
         same=next((n for n in range(of) if ours.ids[n] != theirs.ids[n]), of),
         of=of,
-        round_ms=tuple((ours.seen[n][0] - ours.seen[n - 1][0]) * 1e3 for n in whole),
-        forwards_ms=tuple(bare[n] for n in whole) if bare else (),
+        round_ms=tuple((ours.arrivals[n][0] - ours.arrivals[n - 1][0]) * 1e3 for n in complete),
+        forwards_ms=tuple(forwards[n] for n in complete) if forwards else (),
     )
 
 
 def run_ours(
     source: LiveSource, prompt: str, seed: int, settings: Settings, *, clock: Clock = time.perf_counter
 ) -> OursRun:
-    """A run of ``source``, timed from outside it."""
+    """A run of ``source``, timed from outside."""
     prompt_ids: tuple[int, ...] = ()
-    rounds, seen = [], []
+    rounds, arrivals = [], []
     for event in source.run(RunRequest(prompt, seed, settings), lambda: settings, lambda: False):
         if isinstance(event, Header):
             prompt_ids = tuple(token.id for token in event.prompt.tokens)
         elif isinstance(event, Round):
-            seen.append((clock(), len(event.emitted)))
+            arrivals.append((clock(), len(event.emitted)))
             rounds.append(event)
     ids = tuple(token_ids([token for round_ in rounds for token in round_.emitted]))
-    return prompt_ids, tuple(rounds), Text(ids, tuple(seen))
+    return prompt_ids, tuple(rounds), Text(ids, tuple(arrivals))
 
 
 def refuse_unequal(pair: LoadedPair) -> None:
-    """Raise SpecvizError for a pair that transformers does not take for assisted generation."""
+    """Raise SpecvizError for a pair that transformers does not accept for assisted generation."""
     sizes = [model.model.config.get_text_config().vocab_size for model in pair.models]
     if len(set(sizes)) > 1:
         raise SpecvizError(
-            f"--baseline hf: transformers takes only models of one vocabulary size, and these have {sizes[0]} (draft) "
-            f"and {sizes[1]} (target). Leave --baseline away."
+            f"--baseline hf: transformers needs models of the same vocabulary size, and these have {sizes[0]} (draft) "
+            f"and {sizes[1]} (target). Omit --baseline."
         )
 
 
-class _Watch:
-    """A streamer that notes when tokens come."""
+class _ArrivalTimes:
+    """A streamer of transformers that notes when tokens arrive."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.seen: list[tuple[float, int]] = []
+        self.arrivals: list[tuple[float, int]] = []
 
     def put(self, ids: Tensor) -> None:
-        self.seen.append((self._clock(), ids.numel()))
+        self.arrivals.append((self._clock(), ids.numel()))
 
     def end(self) -> None:
         pass
@@ -123,9 +123,9 @@ def assisted(
     seed: int = 0,
     clock: Clock = time.perf_counter,
 ) -> Text:
-    """Assisted generation of transformers by the models of ``source``: ``k`` drafted tokens a round, no cuts.
+    """Assisted generation of transformers with the models of ``source``: ``k`` drafted tokens a round, no cuts.
 
-    At temperature 0 the text is the target's own greedy one. Another text than ours comes of ``seed``.
+    At temperature 0 it writes the target's greedy text; otherwise ``seed`` gives a different text than in specviz.
     """
     pair = source.pair
     draft, target = pair.draft.model, pair.target.model
@@ -135,11 +135,11 @@ def assisted(
         "assistant_confidence_threshold": 0.0,
     }
     greedy = is_greedy(temperature)
-    watch = _Watch(clock)
+    streamer = _ArrivalTimes(clock)
     prompt_ids = pair.encode(prompt, chat=source.options.chat).ids
     ids = torch.tensor([list(prompt_ids)], device=pair.target.device)
     torch.manual_seed(seed % 2**63)
-    with _set(draft.generation_config, constant):
+    with _temporarily(draft.generation_config, constant):
         out: Any = target.generate(
             ids,
             attention_mask=torch.ones_like(ids),
@@ -152,14 +152,14 @@ def assisted(
             repetition_penalty=1.0,
             top_k=None if greedy else 0,
             top_p=None,
-            streamer=watch,
+            streamer=streamer,
         )
-    return Text(tuple(out[0, ids.shape[1] :].tolist()), tuple(watch.seen[1:]))  # the first is the prompt
+    return Text(tuple(out[0, ids.shape[1] :].tolist()), tuple(streamer.arrivals[1:]))  # the first is the prompt
 
 
 @contextmanager
-def _set(config: Any, values: dict[str, Any]) -> Iterator[None]:
-    """Let ``config`` have ``values`` while the block lasts."""
+def _temporarily(config: Any, values: dict[str, Any]) -> Iterator[None]:
+    """Set ``values`` in ``config`` during the block."""
     before = {name: getattr(config, name, None) for name in values}
     vars(config).update(values)
     try:
@@ -169,12 +169,12 @@ def _set(config: Any, values: dict[str, Any]) -> Iterator[None]:
 
 
 def can_time_forwards(pair: LoadedPair) -> bool:
-    """Whether ``forward_only_ms`` can be had: both models have keys and values alone."""
+    """Whether ``forward_only_ms`` works: there are two models, and both cache only keys and values."""
     return all(model.rollback is CROP for model in pair.models) and pair.draft_model is not None
 
 
-class _BareCompiled:
-    """A compiled forward and its cache, with nothing around them."""
+class _CompiledForwards:
+    """A compiled forward and its cache, without the rest of specviz."""
 
     def __init__(self, forward: CompiledForward, model: CausalModel, ids: Sequence[int]) -> None:
         self._forward = forward
@@ -198,8 +198,8 @@ class _BareCompiled:
         self._cache.length = min(length, self.length)
 
 
-class _Bare:
-    """A model of transformers and its cache, with nothing around them."""
+class _Forwards:
+    """A model of transformers and its cache, without the rest of specviz."""
 
     def __init__(self, model: CausalModel, ids: Sequence[int]) -> None:
         self._model = model
@@ -223,42 +223,42 @@ class _Bare:
         self.length = min(length, self.length)
 
 
-def _bare(model: CausalModel, ids: Sequence[int]) -> _Bare | _BareCompiled:
-    """``model`` as it runs, behind ``ids``."""
+def _forwards_after(ids: Sequence[int], model: CausalModel) -> _Forwards | _CompiledForwards:
+    """``model`` with ``ids`` in its cache."""
     if model.compiled is None:
-        return _Bare(model, ids)
-    return _BareCompiled(model.compiled.empty_copy(), model, ids)
+        return _Forwards(model, ids)
+    return _CompiledForwards(model.compiled.empty_copy(), model, ids)
 
 
 @torch.inference_mode()
 def forward_only_ms(
     pair: LoadedPair, prompt: Sequence[int], rounds: Sequence[Round], *, clock: Clock = time.perf_counter
 ) -> list[float]:
-    """The forwards of ``rounds`` once more, of the same ids at the same lengths and nothing else: milliseconds a round.
+    """Milliseconds of the forwards of each round, run again with the same ids at the same lengths.
 
-    A round of K_r drafts is K_r forwards of the draft, the first of what it lacks of the text, and one of the target.
+    A round of K drafts is K forwards of the draft, the first with what it lacks of the text, and one of the target.
     """
-    draft, target = _bare(pair.draft, prompt[:-1]), _bare(pair.target, prompt[:-1])
+    draft, target = (_forwards_after(prompt[:-1], model) for model in (pair.draft, pair.target))
     text, times = list(prompt), []
     for round_ in rounds:
         drafted = token_ids(round_.drafted)
         feeds = [draft.tensor(ids) for ids in [text[draft.length :], *([i] for i in drafted[:-1])]] if drafted else []
         block = target.tensor([text[-1], *drafted])
-        _settle(pair)
-        begun = clock()
+        _synchronize(pair)
+        start_s = clock()
         for ids in feeds:
             draft.forward(ids, 1)
         target.forward(block, len(drafted) + 1)
-        _settle(pair)
-        times.append((clock() - begun) * 1e3)
+        _synchronize(pair)
+        times.append((clock() - start_s) * 1e3)
         text += token_ids(round_.emitted)
         draft.crop(len(text) - 1)
         target.crop(len(text) - 1)
     return times
 
 
-def _settle(pair: LoadedPair) -> None:
-    """Wait until the devices have done what they were told."""
+def _synchronize(pair: LoadedPair) -> None:
+    """Wait for the devices."""
     for model in pair.models:
         if model.device.type == "cuda":
             torch.cuda.synchronize(model.device)

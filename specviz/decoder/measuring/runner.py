@@ -1,4 +1,4 @@
-"""A pair run by a plan: plain and speculative decoding in turns, in one process, through the same rounds."""
+"""A pair run by a plan: plain and speculative decoding in turns, in one process, by the same decoder."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,8 +25,11 @@ WARM_UP_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one task gave: rounds, or the one-token steps of a calibration. ``forwards_ms``: of each round its forwards
-    once more, where that was asked for and can be had. ``peak``: bytes in use at most, None where nobody knows."""
+    """The result of a task: rounds, or the one-token steps of a calibration.
+
+    ``forwards_ms``: the forwards of each round timed again on their own, if requested and possible. ``peak``: the most
+    bytes in use, None if unknown.
+    """
 
     task: Task
     rounds: tuple[Round, ...]
@@ -36,7 +39,7 @@ class Measured:
 
 
 class NoDrafter:
-    """A drafter that never drafts and costs nothing: plain decoding is rounds of the target alone."""
+    """Never drafts and costs nothing: plain decoding is rounds of the target alone."""
 
     def prefill(self, ids: Sequence[int]) -> None:
         pass
@@ -177,8 +180,8 @@ def _resolved(variant: DrafterVariant, pair: LoadedPair) -> DrafterVariant:
 
 
 def _rounds(run: SpeculativeDecoder, settings: Settings, tokens: int) -> Iterator[Round]:
-    """Rounds until there are at least ``tokens`` tokens. The run's budget leaves room for K more, so that no round near
-    the end drafts fewer for want of it, which would count against large K alone."""
+    """Rounds until at least ``tokens`` tokens are emitted. The budget of the run has room for K more, so that no round
+    near the end drafts fewer tokens, which would count against large K alone."""
     emitted = 0
     for round_ in run.rounds(lambda: settings, lambda: False):
         yield round_
