@@ -1,4 +1,4 @@
-"""The command line: arguments and exit codes. The only package that knows both the decoder and the screen."""
+"""The command line: arguments and exit codes."""
 
 import os
 import sys
@@ -20,18 +20,18 @@ from specviz.core.safe_text import safe_terminal_text
 from specviz.render.console import forgiving_streams, plain_words, say, unicode_screen
 
 EPILOG = (
-    "Exit codes: 0 done; 1 unexpected error; 2 usage, or a model or file that cannot be used; "
-    "3 a self-check failed; 130/143 by signal."
+    "Exit codes: 0 success; 1 unexpected error; 2 usage error, or unusable model or file; "
+    "3 failed self-check; 130/143 interrupted by a signal."
 )
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", "--min-p")
-"""Score processors of other programs: refused by name, never dropped silently."""
+"""Logits processors that other programs have: refused by name."""
 EXPORTS = ("html", "md", "csv", "cast", "svg", "png", "gif")
-NO_RECORD = [click.option("--no-record", is_flag=True, help="Do not keep this run among the last 20.")]
+NO_RECORD = [click.option("--no-record", is_flag=True, help="Do not add this run to the last 20 kept.")]
 
 
 class PlainHelp:
-    """Help in what the terminal's encoding can write."""
+    """Help text limited to characters the terminal's encoding has."""
 
     def get_help(self, ctx: click.Context) -> str:
         return plain_words(super().get_help(ctx), sys.stdout)  # type: ignore[misc]
@@ -52,17 +52,19 @@ class PlainGroup(PlainHelp, click.Group):
 @click.version_option(__version__, prog_name="specviz")
 @click.pass_context
 def specviz(ctx: click.Context, /, **given: Any) -> int:
-    """See speculative decoding work, round by round.
+    """Watch speculative decoding work, round by round.
 
-    Without a command: the app, live. Without options: the bundled pair and its prompts, with no network.
+    Without a command, open the app on a live run. Without options, use the bundled pair and prompts, offline.
     """
     if ctx.invoked_subcommand is not None:
-        set_here = [name for name in given if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-        if set_here:
-            option = "--" + {"prompts": "prompt", "breakpoints": "break"}.get(set_here[0], set_here[0]).replace(
+        misplaced = [name for name in given if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+        if misplaced:
+            option = "--" + {"prompts": "prompt", "breakpoints": "break"}.get(misplaced[0], misplaced[0]).replace(
                 "_", "-"
             )
-            raise click.UsageError(f"{option} stands before {ctx.invoked_subcommand}: put options behind the command.")
+            raise click.UsageError(
+                f"{option} must come after the command: specviz {ctx.invoked_subcommand} {option} ..."
+            )
         return 0
     from specviz.cli.commands.app import live
 
@@ -74,9 +76,9 @@ def specviz(ctx: click.Context, /, **given: Any) -> int:
 @specviz.command()
 @options(RUN_OPTIONS)
 @click.option("--no-record", is_flag=True, hidden=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the text.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the text.")
 def run(as_json: bool, **given: Any) -> int:
-    """The same run without the app: the text, then a summary."""
+    """Run without the app: print the text, then a summary."""
     from specviz.cli.commands.run import run as run_once
     from specviz.session.recorder import Recorder
 
@@ -88,7 +90,7 @@ def run(as_json: bool, **given: Any) -> int:
 @specviz.command()
 @options(RUN_OPTIONS)
 def check(**given: Any) -> int:
-    """Look the pair over without reading weights; exit 0 if it can run, 2 if not."""
+    """Check a pair without loading weights; exit 0 if it can run, 2 if not."""
     from specviz.cli.commands.check import check as check_pair
 
     return check_pair(run_options(given, one_prompt=True))
@@ -106,16 +108,16 @@ def bench(
     baseline: str | None,
     **given: Any,
 ) -> int:
-    """Measure plain and speculative decoding beside what is predicted.
+    """Measure plain and speculative decoding and compare with predictions.
 
-    Half of the prompts predict, the other half is measured; one prompt does both. Without prompts: the 20 that come
-    with specviz.
+    Half of the prompts make the predictions, the other half test them; a single prompt does both. The default is the
+    20 bundled prompts.
     """
     from specviz.cli.commands.bench.command import bench as measure
     from specviz.cli.commands.bench.command import with_prompts
 
     if plot and as_json:
-        raise click.UsageError("--plot is for people and --json for programs: leave one of them away.")
+        raise click.UsageError("--plot and --json cannot be combined.")
     one = bool(given["prompts"]) or given["prompt_file"] is not None
     first = MODEL if MODEL in drafters else drafters[0]
     chosen = run_options({**given, "k": max(ks), "drafter": first.name}, one_prompt=True)
@@ -126,37 +128,37 @@ def bench(
 @specviz.command()
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @click.option("--at", type=Whole(1), metavar="N", help="Open on round N instead of the last.")
-@click.option("--loop", is_flag=True, help="Play, and start anew at the end.")
+@click.option("--loop", is_flag=True, help="Play, and restart at the end.")
 @options(DISPLAY_OPTIONS)
 @click.pass_context
 def replay(ctx: click.Context, /, traces: tuple[str, ...], at: int | None, loop: bool, **given: Any) -> int:
-    """The app on recorded runs: files, or bundled:demo.
+    """Open the app on recorded runs: trace files, or bundled:demo.
 
-    Opens paused on the last round, a presentation before the first; --pace and --break play from the first. Several
-    runs stand behind the digits 1 to 9.
+    It opens paused on the last round, or before the first in a presentation; --pace and --break play from the first
+    round. The keys 1 to 9 switch between several runs.
     """
     from specviz.cli.commands.app import replay as replay_traces
 
     if len(traces) > 9:
-        raise click.UsageError(f"{len(traces)} traces were given; there are nine digits to choose by.")
+        raise click.UsageError(f"{len(traces)} traces were given; at most 9 can be opened.")
     paced = _given(ctx, "pace") or loop or bool(given["breakpoints"])
     return replay_traces(traces, _display(given, at=at, paced=paced, loop=loop))
 
 
 @specviz.command()
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object a line, one for each trace.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line and trace.")
 def stats(traces: tuple[str, ...], as_json: bool) -> int:
-    """The numbers of recorded runs, side by side."""
+    """Print the numbers of recorded runs side by side."""
     from specviz.cli.commands.stats import stats as compare
 
     return compare(traces, as_json)
 
 
 @specviz.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def themes(as_json: bool) -> int:
-    """All themes and their files, and what is wrong with those left out."""
+    """List the themes with their files, and what is wrong with invalid ones."""
     from specviz.cli.commands.themes import themes as list_themes
 
     return list_themes(as_json)
@@ -164,22 +166,27 @@ def themes(as_json: bool) -> int:
 
 @specviz.command()
 @click.argument("trace")
-@click.option("-o", "--output", metavar="FILE", help="Where to write; - is standard output.  [default: here]")
-@click.option("--as", "form", type=click.Choice(EXPORTS), help="The format.  [default: FILE's ending, else html]")
-@click.option("--theme", metavar="NAME", help="Colours of a theme, by name.")
-@click.option("--pace", type=Real(0.05, 3600), help="Of cast and gif: seconds a round stays.  [default: 1]")
-@click.option("--size", metavar="COLSxROWS", help="Of cast and gif.  [default: 100x30]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Output file; - is standard output.  [default: named after TRACE, in this folder]",
+)
+@click.option("--as", "form", type=click.Choice(EXPORTS), help="Format.  [default: from FILE's extension, else html]")
+@click.option("--theme", metavar="NAME", help="Theme to take the colours from.")
+@click.option("--pace", type=Real(0.05, 3600), help="cast and gif: seconds per round.  [default: 1]")
+@click.option("--size", metavar="COLSxROWS", help="cast and gif: size in cells.  [default: 100x30]")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 def export(trace: str, output: str | None, form: str | None, size: str | None, force: bool, **given: Any) -> int:
-    """A recorded run as a page, a picture, a table or a film."""
-    from specviz.export.formats import Look, parse_size
+    """Export a recorded run as a web page, document, table, image or animation."""
+    from specviz.export.formats import ExportStyle, parse_size
     from specviz.export.formats import export as write
 
     try:
-        cells = parse_size(size) if size is not None else None
+        columns_rows = parse_size(size) if size is not None else None
     except ValueError as error:
         raise click.UsageError(f"--size: {error}") from None
-    return write(trace, output, form, Look(given["theme"], given["pace"], cells), overwrite=force)
+    return write(trace, output, form, ExportStyle(given["theme"], given["pace"], columns_rows), overwrite=force)
 
 
 formulas.add_to(specviz)
@@ -207,7 +214,7 @@ def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command line; the process's exit code. Errors are one or two sentences on stderr."""
+    """Run the command line and return the exit code. Errors are printed on stderr in one or two sentences."""
     forgiving_streams()
     try:
         return int(specviz.main(args=args, prog_name="specviz", standalone_mode=False) or 0)
@@ -226,22 +233,21 @@ def main(args: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        say(f"specviz: {error.strerror or error}: the output cannot be written.")
+        say(f"specviz: cannot write the output: {error.strerror or error}.")
         return 1
     except Exception as error:
         if "SPECVIZ_TRACEBACK" in os.environ:
             raise
         say(f"specviz: unexpected {type(error).__name__}: {safe_terminal_text(str(error))}")
-        say("Set SPECVIZ_TRACEBACK=1 to see where.")
+        say("Set SPECVIZ_TRACEBACK=1 to see the traceback.")
         return 1
 
 
 def _sentence(error: click.ClickException) -> str:
-    """What was wrong, naming the option."""
+    """The error message, with the name of the option."""
     if isinstance(error, click.NoSuchOption) and error.option_name in FOREIGN:
         return (
-            f"{error.option_name} is not supported: both models are sampled by temperature, top-k and top-p alone, "
-            "place by place alike. Leave it away."
+            f"{error.option_name} is not supported: specviz samples with temperature, top-k and top-p only. Remove it."
         )
     param = getattr(error, "param", None)
     if isinstance(error, click.BadParameter) and param is not None and not isinstance(error, click.MissingParameter):

@@ -1,4 +1,4 @@
-"""Lines of styled text, as terminal escapes and as SVG: two ways to draw the same cells."""
+"""Lines of styled text, as terminal escapes and as SVG."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ Line = Sequence[Part]
 
 _WORDS = re.compile(r"[^ ]+(?: [^ ]+)*")
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE = 8.4, 18, 14
-"""Pixels of a cell in SVG; the font size at which a monospaced letter is about as wide."""
+"""Pixels of a cell in SVG, and the font size whose monospaced letters are about as wide."""
 _COLORS: Mapping[str, str] = {
     **{sign.kind: f"token-{sign.kind}" for sign in SIGNS},
     "text": "foreground",
@@ -34,7 +34,7 @@ _CSS = {
 
 
 def ansi(line: Line, palette: Palette, cells: int) -> str:
-    """The line in colours, at most ``cells`` wide, on the palette's background, which its last cell leaves set."""
+    """The line in colours, clipped to ``cells``, on the palette's background, which stays set at the end."""
     out = [f"\x1b[0;{_rgb(48, palette.colors['background'])}m"]
     attribute, color = "none", ""
     for text, style in cut(line, cells):
@@ -50,7 +50,7 @@ def ansi(line: Line, palette: Palette, cells: int) -> str:
 def svg_text(lines: Iterable[Line], x: float, y: float) -> str:
     """The lines as SVG text, the first with its baseline at ``y``.
 
-    Words stand at their column and keep the width of their cells, whatever the font and its treatment of blanks.
+    Each word is placed at its column with the width of its cells, whatever the font.
     """
     out: list[str] = []
     for i, line in enumerate(lines):
@@ -65,7 +65,7 @@ def svg_text(lines: Iterable[Line], x: float, y: float) -> str:
 
 
 def svg_css(palette: Palette) -> str:
-    """The style sheet that `svg_text` needs."""
+    """The style sheet for `svg_text`."""
     font = '"DejaVu Sans Mono", Menlo, Consolas, "Liberation Mono", monospace'
     rules = [f".c {{ font: {FONT_SIZE}px {font}; }}"]
     for style, color in _COLORS.items():

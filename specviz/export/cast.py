@@ -16,13 +16,13 @@ _PALETTE = (
     *("background", "error", "success", "warning", "primary", "token-resampled", "accent", "foreground"),
     *("border", "error", "success", "warning", "primary", "token-resampled", "accent", "foreground"),
 )
-"""Theme colours in the places of a terminal's sixteen."""
+"""Theme colours used for a terminal's sixteen."""
 
 
 def to_cast(run: Recording, palette: Palette, pace: float = PACE, columns: int = COLUMNS, rows: int = ROWS) -> str:
-    """A header line and a line an event, [seconds, "o", output]; ``pace`` is the seconds of a round.
+    """A header line and one line per event, [seconds, "o", output]; ``pace`` is the seconds per round.
 
-    The output holds no escape but those of `ansi` and the moves between lines.
+    The only escapes are those of `ansi`, cursor moves and clearing.
     """
     film = list(frames(run, columns, rows))
     header = {
@@ -39,22 +39,22 @@ def to_cast(run: Recording, palette: Palette, pace: float = PACE, columns: int =
             "palette": ":".join(palette.colors[name] for name in _PALETTE),
         },
     }
-    events = [json.dumps([at, "o", output]) for at, output in _events(film, palette, pace, columns)]
+    events = [json.dumps([seconds, "o", output]) for seconds, output in _events(film, palette, pace, columns)]
     return "\n".join([json.dumps(header), *events]) + "\n"
 
 
 def _events(film: list[Frame], palette: Palette, pace: float, columns: int) -> Iterator[tuple[float, str]]:
-    """Only the lines that change are written again."""
-    at = 0.0
+    """Output that rewrites only the changed lines of each frame."""
+    seconds = 0.0
     before: list[str] = []
     for frame in film:
         lines = [ansi(line, palette, columns) for line in frame.lines]
         changed = [i for i, line in enumerate(lines) if i >= len(before) or line != before[i]]
         output = "".join(f"\x1b[{i + 1};1H{lines[i]}\x1b[K" for i in changed)
-        yield round(at, 3), output if before else _HIDE_CURSOR + ansi([], palette, columns) + _CLEAR + output
+        yield round(seconds, 3), output if before else _HIDE_CURSOR + ansi([], palette, columns) + _CLEAR + output
         before = lines
-        at += frame.share * pace
-    yield round(at, 3), f"\x1b[{len(before)};1H\x1b[0m{_SHOW_CURSOR}\r\n"
+        seconds += frame.share * pace
+    yield round(seconds, 3), f"\x1b[{len(before)};1H\x1b[0m{_SHOW_CURSOR}\r\n"
 
 
 def _timestamp(created: str) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The charts of a run as SVG: pure functions of its numbers. Colours come from classes; see charts.css."""
+"""The charts of a run as SVG: pure functions of its numbers. Colours come from CSS classes; see charts.css."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from specviz.stats.series import Series
 WIDTH, HEIGHT = 460, 232
 _LEFT, _RIGHT, _TOP, _BOTTOM = 38, 12, 50, 26
 _MOST_POINTS = 600
-"""Points a line is drawn with: more cannot be seen."""
+"""Most points of a line: more would not be visible."""
 _MOST_LABELLED = 5
-"""Positions whose counts have room at their bars."""
+"""Most positions for which counts fit next to the bars."""
 _TICK_STEPS = (1, 2, 5)
 
 Values = Sequence[float | None]
@@ -30,7 +30,7 @@ def css(colors: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Where values come to lie: x from ``first`` to ``last`` over the width, y from ``low`` to ``high`` upwards."""
+    """Maps values to pixels: x from ``first`` to ``last`` over the width, y from ``low`` to ``high`` upwards."""
 
     first: float
     last: float
@@ -50,7 +50,7 @@ class Axes:
 
 
 def charts(series: Series, rates: Rates) -> list[str]:
-    """All four, in the order of the screens."""
+    """All four, in the order of the main screen."""
     return [alpha(series, rates), tokens(series, rates), positions(rates.per_position), histogram(rates)]
 
 
@@ -94,7 +94,7 @@ def tokens(series: Series, rates: Rates) -> str:
 
 
 def positions(rates: Sequence[PositionRate]) -> str:
-    """Acceptance by draft position: given that it was tested, and of all rounds."""
+    """Acceptance by draft position, of the tests there and of all rounds."""
     axes = Axes(0.5, len(rates) + 0.5, 0.0, 1.0)
     labelled = len(rates) <= _MOST_LABELLED
     body = [_y_axis(axes, {0.0: "0", 0.5: ".5", 1.0: "1"})]
@@ -118,7 +118,7 @@ def positions(rates: Sequence[PositionRate]) -> str:
 
 
 def histogram(rates: Rates) -> str:
-    """How often a round gave N tokens, against the rounds that P(N = i) at α tested expects."""
+    """How many rounds emitted N tokens, compared with the number expected from P(N = i) at α tested."""
     most = max([1.0, *map(float, rates.histogram.values()), *rates.expected_histogram.values()])
     step = _step(math.ceil(most), 4)
     high = step * math.ceil(most / step)
@@ -133,7 +133,7 @@ def histogram(rates: Rates) -> str:
             level = f'd="M{axes.at(n - 0.42, expected)}L{axes.at(n + 0.42, expected)}"'
             body.append(f'<path class="halo" {level}/><path class="mark" {level}/>')
     key = (("measured-bar", "rounds with N tokens"), ("mark", "expected: P(N = i) at α tested"))
-    return _chart("Tokens a round (N)", key, body, empty=not any(rates.histogram.values()))
+    return _chart("Tokens per round (N)", key, body, empty=not any(rates.histogram.values()))
 
 
 def _chart(title: str, key: Sequence[tuple[str, str]], body: Sequence[str], *, empty: bool) -> str:
@@ -142,7 +142,7 @@ def _chart(title: str, key: Sequence[tuple[str, str]], body: Sequence[str], *, e
     for name, text in key:
         legend.append(_sample(name, x) + _text(x + 24, 35, text))
         x += 24 + 6.2 * len(text) + 18
-    shown = [_text(_LEFT, HEIGHT / 2, "nothing to draw yet")] if empty else [*legend, *body]
+    shown = [_text(_LEFT, HEIGHT / 2, "no data yet")] if empty else [*legend, *body]
     return (
         f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
         f"<title>{escape(title)}</title>{_text(0, 14, title, name='title')}{''.join(shown)}</svg>"
@@ -150,7 +150,7 @@ def _chart(title: str, key: Sequence[tuple[str, str]], body: Sequence[str], *, e
 
 
 def _sample(name: str, x: float) -> str:
-    """What stands for a series in the legend."""
+    """The sample of a series in the legend."""
     if name == "band":
         return f'<rect class="band" x="{x:.0f}" y="26" width="18" height="11"/>'
     if name.endswith("-bar"):
@@ -177,7 +177,7 @@ def _rounds_axis(axes: Axes, rounds: int) -> str:
 
 
 def _uprights(axes: Axes, starts: Sequence[int]) -> str:
-    """Where settings changed."""
+    """Vertical lines where settings changed."""
     rules = "".join(f"M{axes.x(start):.1f} {_TOP}V{HEIGHT - _BOTTOM}" for start in starts)
     return f'<path class="segment" d="{rules}"/>' if rules else ""
 
@@ -205,7 +205,7 @@ def _band(axes: Axes, low: Values, high: Values, starts: Sequence[int]) -> str:
 
 
 def _runs(values: Values, starts: Sequence[int]) -> Iterator[list[tuple[int, float]]]:
-    """Unbroken stretches as (round, value), thinned: a segment and an undefined value begin a new one."""
+    """Contiguous runs of (round, value), thinned; a segment or an undefined value starts a new one."""
     stride = max(1, math.ceil(len(values) / _MOST_POINTS))
     begins = set(starts)
     run: list[tuple[int, float]] = []

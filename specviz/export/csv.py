@@ -1,4 +1,4 @@
-"""Drafted tokens as CSV, one a row, in columns that docs/exports.md describes."""
+"""Drafted tokens as CSV, one per row; docs/exports.md describes the columns."""
 
 import csv
 import io
@@ -44,11 +44,11 @@ COLUMNS: Mapping[str, Callable[[Round, int, Drafted], Any]] = {
     "rule": lambda r, i, d: r.settings.rule,
 }
 _FORMULA = frozenset("=+-@\t\r＝＋－＠")
-"""Characters that make a spreadsheet take a cell for a formula."""
+"""First characters that make a spreadsheet read a cell as a formula."""
 
 
 def to_csv(trace: Trace) -> str:
-    """A header line and a line a drafted token. Numbers at round-trip precision, undefined ones empty."""
+    """A header line and one line per drafted token. Numbers have round-trip precision; undefined ones are empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -59,7 +59,7 @@ def to_csv(trace: Trace) -> str:
 
 
 def guarded(text: str) -> str:
-    """``text`` as a cell that no spreadsheet computes: what would begin a formula stands behind an apostrophe."""
+    """``text`` as a cell that no spreadsheet evaluates: formulas are prefixed with an apostrophe."""
     return f"'{text}" if text[:1] in _FORMULA else text
 
 

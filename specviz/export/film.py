@@ -1,4 +1,4 @@
-"""A run as a film of text frames: for each round what was drafted, then how it was decided."""
+"""A run as a film of text frames: the draft of each round, then its decisions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from specviz.stats.rates import Rates
 
 MIN_COLUMNS, MIN_ROWS = 60, 18
 _DRAFTING = 0.35
-"""The share of a round's time that its draft stands alone."""
+"""Share of a round's time that shows only its draft."""
 _LAST = 3.0
-"""Rounds that the last frame stays."""
+"""Duration of the last frame, in rounds."""
 _LEAST_TEXT = 5
 _FIXED = 9
 """Lines that are neither text nor rows of the table."""
@@ -29,14 +29,14 @@ _TOKEN = 18
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """``share``: how long it stays, in rounds."""
+    """``share``: its duration, in rounds."""
 
     share: float
     lines: tuple[Line, ...]
 
 
 def frames(run: Recording, columns: int, rows: int) -> Iterator[Frame]:
-    """Frames of exactly ``rows`` lines, none wider than ``columns`` cells: the prompt, two a round, the end."""
+    """Frames of exactly ``rows`` lines, none wider than ``columns`` cells: the prompt, two per round, the end."""
     film = _Film(run, columns, rows)
     yield film.frame(1.0, 0, None, drafting=False)
     for round in run.trace.rounds:
@@ -62,7 +62,7 @@ class _Film:
         return self._compose(share, shown, text, self._round(round, drafting))
 
     def ending(self) -> Frame:
-        """The end of the text, without dropped drafts, and the numbers of the run."""
+        """The end of the text without dropped drafts, and the key numbers."""
         lines: list[Line] = [[("The run as recorded", "strong"), (f": {self._run.ended}", "text")]]
         lines += [[(f"{number.label:<22}{number.value:>7}  {number.spread}", "text")] for number in self._run.headline]
         text: list[Line] = [[(" ", "text"), *line] for line in text_lines(self._run.trace, self._columns - 2)]
@@ -80,15 +80,15 @@ class _Film:
 
     def _names(self, shown: int) -> Line:
         total = len(self._run.trace.rounds)
-        place = f"round {shown} of {total} "
-        name = clip(f" {self._run.title}", self._columns - len(place) - 1)
-        return [(name, "strong"), (" " * (self._columns - width(name) - len(place)) + place, "head")]
+        position = f"round {shown} of {total} "
+        name = clip(f" {self._run.title}", self._columns - len(position) - 1)
+        return [(name, "strong"), (" " * (self._columns - width(name) - len(position)) + position, "head")]
 
     def _round(self, round: Round | None, drafting: bool) -> list[Line]:
         if round is None:
             return [[(" the prompt, before the first round", "quiet")]]
-        said = f"Round {round.index} · drafted {round.k}, not verified yet" if drafting else title(round)
-        lines: list[Line] = [[(f" {said}", "strong")], [(_HEAD, "head")]]
+        heading = f"Round {round.index} · drafted {round.k}, not verified yet" if drafting else title(round)
+        lines: list[Line] = [[(f" {heading}", "strong")], [(_HEAD, "head")]]
         for row in range(min(round.k, self._table)):
             lines.append(_drafted(round, row, drafting))
         if not drafting and (last := round.correction) and len(lines) < self._table + 2:
@@ -128,7 +128,7 @@ def _test(round: Round, d: Drafted) -> str:
 
 
 def _plain(kind: str) -> str:
-    """A mark is never struck through."""
+    """The style of a mark, which is never struck through."""
     return "text" if kind == "rejected" else kind
 
 
@@ -138,7 +138,7 @@ def _name(data: bytes | None) -> str:
 
 
 def _rates(rates: Rates, columns: int) -> Line:
-    """The rates as of a round; what has no room is left out."""
+    """The rates as of a round, as many as fit."""
     interval = f" [{prob(rates.alpha_tested_ci[0])} {prob(rates.alpha_tested_ci[1])}]" if rates.alpha_tested_ci else ""
     text = ""
     for part in (

@@ -1,4 +1,4 @@
-"""`specviz export`: a recorded run as a file for others."""
+"""`specviz export`: write a recorded run in another format."""
 
 import os
 import re
@@ -32,8 +32,8 @@ _MOST_CELLS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """``theme``: None for the shipped ones; ``pace``: seconds a round stays; ``size``: columns and rows of the film."""
+class ExportStyle:
+    """``theme``: None for light and dark; ``pace``: seconds per round; ``size``: columns and rows of the film."""
 
     theme: str | None = None
     pace: float | None = None
@@ -46,24 +46,24 @@ class Look:
         return palettes(self.theme, load_themes())
 
 
-def export(trace: str, file: str | None, form: str | None, look: Look, *, overwrite: bool) -> int:
-    """Write the run of ``trace`` to ``file`` (``-``: standard output; None: into this folder, named after the trace).
+def export(trace: str, file: str | None, form: str | None, style: ExportStyle, *, overwrite: bool) -> int:
+    """Write the run of ``trace`` to ``file``; ``-`` is standard output, None a file named after the trace.
 
-    Raises SpecvizError for a trace, theme or file that cannot be used, click.UsageError for options that do not fit.
+    Raises SpecvizError for an unusable trace, theme or file, click.UsageError for options that cannot be combined.
     """
     form = form or _form_of(file)
-    _check_options(form, look)
+    _check_options(form, style)
     target = None if file == "-" else Path(file or f"{_stem(trace)}.{form}")
     if target is not None and not overwrite and os.path.lexists(target):
         raise _exists(target)
     if target is not None and _same(target, trace):
-        raise SpecvizError(f"{_shown(target)} is the trace itself: choose another file by -o.")
+        raise SpecvizError(f"{_shown(target)} is the trace itself: choose another file with -o.")
     if target is None and form in _BINARY and sys.stdout.isatty():
-        raise click.UsageError(f"-o - would write {form} to the terminal: send it on, or name a file.")
+        raise click.UsageError(f"-o - would write {form} to the terminal: redirect it, or name a file.")
     run = Recording(read_trace(trace))
     if run.trace.incomplete:
-        say(f"note: the last record of {safe_terminal_text(trace)} is incomplete and was left out")
-    data = FORMATS[form](run, look)
+        say(f"note: the last record of {safe_terminal_text(trace)} is incomplete and was ignored")
+    data = FORMATS[form](run, style)
     if target is None:
         click.echo(data, nl=False)
     else:
@@ -72,51 +72,51 @@ def export(trace: str, file: str | None, form: str | None, look: Look, *, overwr
     return 0
 
 
-def _svg(run: Recording, look: Look) -> str:
-    return to_svg(run, look.palettes.one)
+def _svg(run: Recording, style: ExportStyle) -> str:
+    return to_svg(run, style.palettes.one)
 
 
-def _cast(run: Recording, look: Look) -> str:
-    columns, rows = look.size or (COLUMNS, ROWS)
-    return to_cast(run, look.palettes.one, look.pace or PACE, columns, rows)
+def _cast(run: Recording, style: ExportStyle) -> str:
+    columns, rows = style.size or (COLUMNS, ROWS)
+    return to_cast(run, style.palettes.one, style.pace or PACE, columns, rows)
 
 
-def _gif(run: Recording, look: Look) -> bytes:
-    palette, (columns, rows) = look.palettes.one, look.size or (COLUMNS, ROWS)
+def _gif(run: Recording, style: ExportStyle) -> bytes:
+    palette, (columns, rows) = style.palettes.one, style.size or (COLUMNS, ROWS)
     stills = (
-        (frame.share * (look.pace or PACE), frame_svg(frame, palette, columns)) for frame in frames(run, columns, rows)
+        (frame.share * (style.pace or PACE), frame_svg(frame, palette, columns)) for frame in frames(run, columns, rows)
     )
-    return to_gif(_cast(run, look), stills)
+    return to_gif(_cast(run, style), stills)
 
 
-FORMATS: Mapping[str, Callable[[Recording, Look], bytes]] = {
-    "html": lambda run, look: to_html(run, look.palettes).encode(),
-    "md": lambda run, look: to_markdown(run).encode(),
-    "csv": lambda run, look: to_csv(run.trace).encode(),
-    "cast": lambda run, look: _cast(run, look).encode(),
-    "svg": lambda run, look: _svg(run, look).encode(),
-    "png": lambda run, look: to_png(_svg(run, look)),
+FORMATS: Mapping[str, Callable[[Recording, ExportStyle], bytes]] = {
+    "html": lambda run, style: to_html(run, style.palettes).encode(),
+    "md": lambda run, style: to_markdown(run).encode(),
+    "csv": lambda run, style: to_csv(run.trace).encode(),
+    "cast": lambda run, style: _cast(run, style).encode(),
+    "svg": lambda run, style: _svg(run, style).encode(),
+    "png": lambda run, style: to_png(_svg(run, style)),
     "gif": _gif,
 }
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """``100x30`` as columns and rows. Raises ValueError, one sentence."""
+    """Parse ``100x30`` as columns and rows. Raises ValueError with a sentence."""
     match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
     columns, rows = (int(match[1]), int(match[2])) if match else (0, 0)
     if not (MIN_COLUMNS <= columns <= _MOST_CELLS and MIN_ROWS <= rows <= _MOST_CELLS):
-        raise ValueError(f"{text!r} is not a size such as 100x30, from {MIN_COLUMNS}x{MIN_ROWS} on.")
+        raise ValueError(f"{text!r} is not a size such as 100x30; the minimum is {MIN_COLUMNS}x{MIN_ROWS}.")
     return columns, rows
 
 
-def _check_options(form: str, look: Look) -> None:
+def _check_options(form: str, style: ExportStyle) -> None:
     for option, value, forms in (
-        ("--theme", look.theme, _PICTURES),
-        ("--pace", look.pace, _FILMS),
-        ("--size", look.size, _FILMS),
+        ("--theme", style.theme, _PICTURES),
+        ("--pace", style.pace, _FILMS),
+        ("--size", style.size, _FILMS),
     ):
         if value is not None and form not in forms:
-            raise click.UsageError(f"{option} is for {', '.join(forms)}, and this is {form}.")
+            raise click.UsageError(f"{option} applies to {', '.join(forms)}, not to {form}.")
 
 
 def _form_of(file: str | None) -> str:
@@ -128,7 +128,7 @@ def _form_of(file: str | None) -> str:
     suffix = Path(file).suffix.lower().removeprefix(".")
     form = _SUFFIXES.get(suffix, suffix)
     if form not in FORMATS:
-        raise click.UsageError(f"-o {file} names no format: end it in one of {known}, or give --as.")
+        raise click.UsageError(f"-o {file} has no known extension: use one of {known}, or add --as.")
     return form
 
 
@@ -137,7 +137,7 @@ def _stem(trace: str) -> str:
 
 
 def _same(target: Path, trace: str) -> bool:
-    """Whether writing to ``target`` would destroy what is read."""
+    """Whether ``target`` is the trace that is being read."""
     try:
         return os.path.samefile(target, trace)
     except (OSError, ValueError):
@@ -145,7 +145,7 @@ def _same(target: Path, trace: str) -> bool:
 
 
 def _write(target: Path, data: bytes, overwrite: bool) -> None:
-    """All of it or nothing: an old file stays until the new one is complete."""
+    """Write atomically: an existing file stays until the new one is complete."""
     try:
         if overwrite and (target.is_file() or not target.exists()):
             _replace(target.resolve(), data)
@@ -156,7 +156,7 @@ def _write(target: Path, data: bytes, overwrite: bool) -> None:
         raise _exists(target) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SpecvizError(f"{_shown(target)} cannot be written ({reason}): choose another file by -o.") from None
+        raise SpecvizError(f"{_shown(target)} cannot be written ({reason}): choose another file with -o.") from None
 
 
 def _replace(target: Path, data: bytes) -> None:
@@ -179,7 +179,7 @@ def _umask() -> int:
 
 
 def _exists(target: Path) -> SpecvizError:
-    return SpecvizError(f"{_shown(target)} exists: choose another file by -o, or overwrite it with --force.")
+    return SpecvizError(f"{_shown(target)} exists: choose another file with -o, or use --force to overwrite it.")
 
 
 def _shown(path: Path) -> str:

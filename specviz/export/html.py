@@ -1,7 +1,7 @@
-"""A run as one HTML page that needs nothing else.
+"""A run as one self-contained HTML page.
 
-The text works without its script; the script only fills the inspector, and builds it from text nodes. The page's own
-policy lets nothing run but that script, so that text which got through as markup could still do nothing.
+The text works without the script, which only fills the inspector, from text nodes. The page's Content-Security-Policy
+allows nothing but that script, so text that was mistaken for markup could still not run.
 """
 
 import json
@@ -24,9 +24,9 @@ from specviz.render.glyphs import SIGNS
 
 
 def to_html(run: Recording, palettes: Palettes) -> str:
-    """The page. It follows the reader's preference for light or dark, unless a theme was chosen."""
+    """The page. It follows the reader's preference for light or dark unless a theme is chosen."""
     script, style = _file("page.js"), _style(palettes)
-    told = pieces(run.trace)
+    text = pieces(run.trace)
     chosen = None if palettes.chosen is None else palettes.chosen.dark
     return Template(_file("page.html")).substitute(
         policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
@@ -41,20 +41,20 @@ def to_html(run: Recording, palettes: Palettes) -> str:
         headline="".join(f"<div>{_number(number)}</div>" for number in run.headline),
         note=f'<p class="note">{escape(run.note)}</p>\n' if run.note else "",
         legend="".join(f'<span class="{s.kind}">{s.unicode} {s.kind}</span>' for s in SIGNS),
-        text=_text(run, told),
+        text=_text(run, text),
         charts="".join(charts(run.stats.series(), run.rates)),
         numbers="".join(f"<div>{_number(number)}</div>" for number in run.numbers),
-        data=_data(run, told),
+        data=_data(run, text),
         script=script,
     )
 
 
-def _text(run: Recording, told: Sequence[Piece]) -> str:
-    return "".join(_token(run, piece) for piece in told)
+def _text(run: Recording, text: Sequence[Piece]) -> str:
+    return "".join(_token(run, piece) for piece in text)
 
 
 def _token(run: Recording, piece: Piece) -> str:
-    """A token's span; its leading space stays in front, so that the mark of its origin stands at the word."""
+    """A token's span. Its leading space comes before the span, so that the mark of its origin touches the word."""
     text = piece.text
     space = " " if text.startswith(" ") and piece.kind not in ("accepted", "prompt") else ""
     name = " ".join([piece.kind, *(["ghost"] if piece.ghost else []), *([] if text else ["part"])])
@@ -67,11 +67,11 @@ def _token(run: Recording, piece: Piece) -> str:
     return f"{space}{opening}{escape(text[len(space) :])}</span>"
 
 
-def _data(run: Recording, told: Sequence[Piece]) -> str:
+def _data(run: Recording, text: Sequence[Piece]) -> str:
     names = Names()
     tokens = {
         f"r{piece.round}.{piece.row}": inspection(run.trace.rounds[piece.round - 1], piece.row, names)
-        for piece in told
+        for piece in text
         if piece.round
     }
     rounds = {
@@ -81,7 +81,7 @@ def _data(run: Recording, told: Sequence[Piece]) -> str:
 
 
 def script_json(value: Any) -> str:
-    """JSON that can stand in a script element: nothing in it closes the element or opens another."""
+    """JSON for a script element: nothing in it can close the element or open another."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

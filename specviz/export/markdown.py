@@ -1,4 +1,4 @@
-"""A run as a page of Markdown: foreign text stands in code, where no reader takes it for markup."""
+"""A run as Markdown. Untrusted text is put in code spans and blocks, where it cannot act as markup."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ def to_markdown(run: Recording) -> str:
         table(("", "whole run"), numbers, right=1),
         "## Acceptance by position",
         table(("i", "if tested", "", "of all rounds", ""), positions, right=5),
-        "## Tokens a round (N), against P(N = i) at α tested",
+        "## Tokens per round (N), compared with P(N = i) at α tested",
         table(("N", "rounds", "expected"), histogram, right=3),
         "## Prompt",
         fence(run.prompt),
@@ -38,20 +38,20 @@ def to_markdown(run: Recording) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
-    """A table whose last ``right`` columns stand at the right. The cells are Markdown already."""
-    rules = ["---"] * (len(head) - right) + ["---:"] * right
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rules, *rows))
+    """A table whose last ``right`` columns are right-aligned. The cells are Markdown."""
+    alignment = ["---"] * (len(head) - right) + ["---:"] * right
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, alignment, *rows))
 
 
 def code(text: str, *, in_table: bool = False) -> str:
-    """One line of foreign text as a code span."""
+    """One line of untrusted text as a code span."""
     ticks = "`" * (_longest_ticks(text) + 1)
     space = " " if text[:1] == "`" or text[-1:] == "`" else ""
     return f"{ticks}{space}{text.replace('|', chr(92) + '|') if in_table else text}{space}{ticks}"
 
 
 def fence(text: str) -> str:
-    """Foreign text as a block of code, line by line."""
+    """Untrusted text as a code block."""
     ticks = "`" * max(3, _longest_ticks(text) + 1)
     return f"{ticks}text\n{text}\n{ticks}"
 

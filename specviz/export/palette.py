@@ -1,4 +1,4 @@
-"""The colours of an export: those of the themes that the screens have."""
+"""The colours of an export, taken from a theme of the app."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Palette:
 
 @dataclass(frozen=True, slots=True)
 class Palettes:
-    """One for light and one for dark surroundings; ``chosen`` is the one asked for, None where none was."""
+    """A light and a dark palette; ``chosen`` is the requested one, if any."""
 
     light: Palette
     dark: Palette
@@ -38,14 +38,14 @@ class Palettes:
 
     @property
     def one(self) -> Palette:
-        """For what has but one look."""
+        """The palette for formats that have only one."""
         return self.chosen or self.dark
 
 
 def palettes(name: str | None, themes: "Themes") -> Palettes:
     """The themes "light" and "dark", or the theme ``name`` in place of the one of its kind.
 
-    Raises SpecvizError where there is no such theme, or where its colours are the terminal's.
+    Raises SpecvizError for an unknown theme, or one that uses the terminal's colours.
     """
     light, dark = _palette(LIGHT, themes), _palette(DARK, themes)
     if name is None:
@@ -58,12 +58,12 @@ def _palette(name: str, themes: "Themes") -> Palette:
     theme = themes.named.get(name)
     if theme is None:
         known = ", ".join(themes.named)
-        raise SpecvizError(f"There is no theme {name!r}. There are: {known}. `specviz themes` says where.")
-    found = {field: getattr(theme, field) for field in _FIELDS}
-    found |= {key: color for key, color in theme.variables.items() if _VARIABLES.fullmatch(key)}
-    colors = {key: str(color).lower() for key, color in found.items()}
+        raise SpecvizError(f"There is no theme {name!r}. Available: {known}. `specviz themes` lists their files.")
+    values = {field: getattr(theme, field) for field in _FIELDS}
+    values |= {key: color for key, color in theme.variables.items() if _VARIABLES.fullmatch(key)}
+    colors = {key: str(color).lower() for key, color in values.items()}
     if not all(map(_COLOR.fullmatch, colors.values())):
         raise SpecvizError(
-            f"The theme {name!r} takes its colours from the terminal, and a file has none: choose another by --theme."
+            f"The theme {name!r} uses the terminal's colours, which a file does not have: choose another with --theme."
         )
     return Palette(name, theme.dark, colors)

@@ -1,4 +1,4 @@
-"""PNG and GIF by converters that are installed; where none is, a sentence that names what to install."""
+"""PNG and GIF by installed converters; an error names what to install."""
 
 import os
 import shutil
@@ -12,11 +12,11 @@ from specviz.core.safe_text import visible
 
 _SECONDS = 600
 _MAGICK = ("magick",) if os.name == "nt" else ("magick", "convert")
-"""ImageMagick 7 and 6; Windows has a program of its own called convert."""
+"""ImageMagick 7 and 6; on Windows, convert is another program."""
 
 
 def to_png(svg: str) -> bytes:
-    """The picture as PNG, by rsvg-convert or ImageMagick. Raises SpecvizError where neither is there, or it fails."""
+    """The image as PNG, by rsvg-convert or ImageMagick. Raises SpecvizError if neither is installed, or it fails."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "run.svg"), Path(folder, "run.png")
         source.write_text(svg, "utf-8")
@@ -27,7 +27,7 @@ def to_png(svg: str) -> bytes:
         else:
             raise SpecvizError(
                 "PNG needs rsvg-convert (package librsvg2-bin, or librsvg) or ImageMagick, and neither is installed. "
-                "Install one, or write an SVG."
+                "Install one, or export to SVG."
             )
         return target.read_bytes()
 
@@ -35,7 +35,7 @@ def to_png(svg: str) -> bytes:
 def to_gif(cast: str, frames: Iterable[tuple[float, str]]) -> bytes:
     """The film as GIF: by agg from ``cast``, else by rsvg-convert and ffmpeg from ``frames``, (seconds, SVG) each.
 
-    Raises SpecvizError where these are not there, or fail.
+    Raises SpecvizError if these are not installed, or fail.
     """
     agg, rsvg, ffmpeg = map(shutil.which, ("agg", "rsvg-convert", "ffmpeg"))
     with tempfile.TemporaryDirectory() as name:
@@ -50,13 +50,13 @@ def to_gif(cast: str, frames: Iterable[tuple[float, str]]) -> bytes:
         else:
             raise SpecvizError(
                 "GIF needs agg (of asciinema), or rsvg-convert (package librsvg2-bin, or librsvg) with ffmpeg. "
-                "Install these, or write a cast."
+                "Install them, or export a cast."
             )
         return target.read_bytes()
 
 
 def _stills(rsvg: str, folder: Path, frames: Iterable[tuple[float, str]]) -> Path:
-    """Every frame as a PNG; the list of them, with how long each stays, that ffmpeg reads."""
+    """Write every frame as a PNG, and the list of them with durations that ffmpeg reads."""
     listed = ["ffconcat version 1.0"]
     for number, (seconds, svg) in enumerate(frames):
         source, still = folder / f"{number:05}.svg", folder / f"{number:05}.png"
@@ -69,7 +69,7 @@ def _stills(rsvg: str, folder: Path, frames: Iterable[tuple[float, str]]) -> Pat
 
 
 def _join(ffmpeg: str, stills: Path, target: Path) -> None:
-    """One palette for all stills, so that what stays the same is not written again; then the film."""
+    """Make one palette for all stills, so that unchanged parts compress well, then the film."""
     palette = target.with_name("palette.png")
     command = [ffmpeg, "-v", "error", "-f", "concat", "-i", str(stills)]
     _call([*command, "-vf", "palettegen", str(palette)], palette)
@@ -81,12 +81,12 @@ def _magick() -> str | None:
 
 
 def _call(command: Sequence[str], target: Path) -> None:
-    """Run a converter that has to leave ``target`` behind."""
+    """Run a converter that must create ``target``."""
     name = Path(command[0]).name
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SpecvizError(f"{name} could not make the picture: {error}.") from None
+        raise SpecvizError(f"{name} failed to create the image: {error}.") from None
     if done.returncode or not target.exists():
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
-        raise SpecvizError(f"{name} could not make the picture: {visible(said[-1].encode())}.")
+        messages = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no error message"]
+        raise SpecvizError(f"{name} failed to create the image: {visible(messages[-1].encode())}.")

@@ -1,4 +1,4 @@
-"""A recorded run and what every export says of it."""
+"""A recorded run and the facts and numbers that every export shows."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def fold(trace: Trace) -> RunStats:
 
 
 class Metric(NamedTuple):
-    """A number under its own name; ``spread``: its interval or error, where it has one."""
+    """A number as text. ``spread``: its interval or error, or ""."""
 
     label: str
     value: str
@@ -32,7 +32,7 @@ class Metric(NamedTuple):
 
 @dataclass(frozen=True)
 class Recording:
-    """A trace with its statistics. Numbers pool the whole run; every text that leaves here is safe to print."""
+    """A trace with its statistics. Numbers cover the whole run; all text is safe to print."""
 
     trace: Trace
 
@@ -55,13 +55,13 @@ class Recording:
 
     @property
     def title(self) -> str:
-        """``bundled:draft > bundled:target``, or the target alone."""
+        """``bundled:draft > bundled:target``, or only the target."""
         names = [self._config(key) for key in ("draft", "target")]
         return " > ".join(name for name in names if name != NONE) or NONE
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """How the run was made, as (name, value)."""
+        """The settings of the run, as (name, value)."""
         keys = ("device", "dtype", "rule", "drafter", "k", "temperature", "draft_temperature", "top_k", "top_p", "seed")
         named = [("K" if key == "k" else key.replace("_", " "), self._config(key)) for key in keys]
         shown = [(name, value) for name, value in named if value != NONE]
@@ -75,7 +75,7 @@ class Recording:
 
     @property
     def headline(self) -> list[Metric]:
-        """The few numbers on top."""
+        """The key numbers."""
         return [
             Metric(
                 number.title(self.rates.overlap_name), compact(number, self.rates), compact_spread(number, self.rates)
@@ -85,7 +85,7 @@ class Recording:
 
     @property
     def numbers(self) -> list[Metric]:
-        """Every number of the run, by the names of `specviz stats`."""
+        """Every number of the run, named as in `specviz stats`."""
         metrics: list[Metric] = []
         for number in numbers_in("export"):
             title = number.title(self.rates.overlap_name)
@@ -96,13 +96,13 @@ class Recording:
 
     @property
     def note(self) -> str:
-        """What to keep in mind about the numbers; empty where there is nothing."""
+        """A caveat about the numbers, or ""."""
         pooled = "Settings changed during the run: its numbers pool all segments."
         return pooled if len(self.stats.summary()["segments"]) > 1 else ""
 
     @property
     def text(self) -> str:
-        """What was emitted: line breaks and tabs as they are, nothing else that could drive a terminal."""
+        """The emitted text, with no control characters except line breaks and tabs."""
         return safe_terminal_text(str(self.stats.summary()["text"]))
 
     @property
@@ -115,5 +115,5 @@ class Recording:
 
 
 def _line(text: str) -> str:
-    """Foreign text on one line."""
+    """Untrusted text on one line."""
     return visible(text.encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""A run as one picture, and a frame of its film as another: SVG without scripts or references."""
+"""A run, or a frame of its film, as an SVG image without scripts or references."""
 
 from html import escape
 
@@ -17,11 +17,11 @@ _MOST_LINES = 80
 _CARD_HEIGHT = 58
 _GAP = 20
 _AROUND_TEXT, _VALUE = 24, 2
-"""Pixels of a card that are not text; cells that a figure of a value counts for."""
+"""Pixels of a card around its text; width of a digit of a value, in cells of its label."""
 
 
 def to_svg(run: Recording, palette: Palette) -> str:
-    """Names and key numbers, the text by origin, the four charts. Of a long text the last lines are drawn."""
+    """The title, the key numbers, the text by origin (its last lines if it is long) and the four charts."""
     broad = _MARGIN * 2 + COLUMNS * CELL_WIDTH
     text = _text(run)
     inner = broad - 2 * _MARGIN
@@ -44,7 +44,7 @@ def to_svg(run: Recording, palette: Palette) -> str:
 
 
 def frame_svg(frame: Frame, palette: Palette, columns: int) -> str:
-    """A frame of the film, as a terminal shows it."""
+    """A frame of the film, as a terminal would show it."""
     body = svg_text(frame.lines, 10, 10 + CELL_HEIGHT * 0.75)
     return _document(columns * CELL_WIDTH + 20, len(frame.lines) * CELL_HEIGHT + 20, palette, "", body)
 
@@ -59,7 +59,7 @@ def _document(across: float, down: float, palette: Palette, title: str, body: st
 
 
 def _facts(run: Recording) -> list[Line]:
-    """How the run was made, in lines that break between facts."""
+    """The settings of the run, wrapped between facts."""
     lines = [""]
     for name, value in run.facts:
         fact = f"{name} {value}"
@@ -74,11 +74,11 @@ def _text(run: Recording) -> list[Line]:
     if len(lines) <= _MOST_LINES:
         return lines
     left_out = len(lines) - _MOST_LINES + 1
-    return [[(f"… {left_out} lines before this", "quiet")], *lines[left_out:]]
+    return [[(f"… {left_out} earlier lines", "quiet")], *lines[left_out:]]
 
 
 def _cards(run: Recording, inner: float, y: float) -> str:
-    """The key numbers side by side, each with the room its longest text needs."""
+    """The key numbers side by side, each as wide as its longest text needs."""
     numbers = run.headline
     needed = [max(width(n.label), _VALUE * width(n.value), width(n.spread)) for n in numbers]
     share = (inner - len(numbers) * _AROUND_TEXT) / sum(needed)
@@ -101,7 +101,7 @@ def _cards(run: Recording, inner: float, y: float) -> str:
 
 
 def _charts(run: Recording, inner: float, y: float) -> tuple[str, float]:
-    """The charts two abreast from ``y`` on, and where they end."""
+    """The charts in two columns starting at ``y``, and the y where they end."""
     wide = (inner - _GAP) / 2
     height = HEIGHT * wide / WIDTH
     out: list[str] = []

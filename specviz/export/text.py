@@ -13,10 +13,10 @@ _LOST = "\ufffd"
 
 
 class Piece(NamedTuple):
-    """Safe text of a token: ``kind`` is a verdict, an origin or "prompt"; ``ghost``: drafted, and not in the text.
+    """Safe text of a token: ``kind`` is a verdict, an origin or "prompt"; ``ghost``: drafted but not in the text.
 
-    ``round`` is 0 for the prompt; ``row`` counts the drafted tokens of the round, k standing for its last token. The
-    text is empty where a later token completes the character.
+    ``round`` is 0 for the prompt; ``row`` is the index of the drafted token, or k for the last token. The text is
+    empty if a later token completes the character.
     """
 
     text: str
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
 
 def pieces(trace: Trace) -> list[Piece]:
-    """Prompt and rounds in reading order; dropped drafts stand before the token that took their place."""
+    """Prompt and rounds in reading order; dropped drafts come before the token that replaced them."""
     special = trace.header.special_ids
     decoder = TextDecoder()
 
@@ -55,7 +55,7 @@ def pieces(trace: Trace) -> list[Piece]:
 
 
 def text_lines(trace: Trace, columns: int) -> list[Line]:
-    """Lines of at most ``columns`` cells, without dropped drafts; a mark stands for a token's leading space."""
+    """Lines of at most ``columns`` cells, without dropped drafts; a mark replaces a token's leading space."""
     flow = Flow(columns)
     for piece in pieces(trace):
         if piece.ghost:

@@ -1,4 +1,4 @@
-"""What the inspector of the screen says of a token, as data for the inspector of the page."""
+"""The content of the app's inspector for a token, as data for the inspector of the HTML page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ _MOST_BYTES = 32
 
 @dataclass
 class Names:
-    """Texts and their numbers: each is written once."""
+    """Interned texts: each is written once and referred to by its number."""
 
     texts: list[str] = field(default_factory=list)
     _known: dict[str, int] = field(default_factory=dict)
@@ -36,12 +36,12 @@ class Names:
 
 
 def sentence(round: Round, row: int) -> str:
-    """Why the token came out as it did, one or two lines."""
+    """Why the token was decided as it was, in one or two lines."""
     return "\n".join(text for text, _ in full_report(round, row, UNICODE).sentences)
 
 
 def columns(round: Round) -> tuple[str, ...]:
-    """The facts that tell the tokens of a round apart."""
+    """The facts that distinguish the tokens of a round."""
     if is_greedy(round):
         return "q", "p", "overlap"
     rule = rule_of(round.settings.rule)
@@ -51,7 +51,7 @@ def columns(round: Round) -> tuple[str, ...]:
 
 
 def inspection(round: Round, row: int, names: Names) -> dict[str, Any]:
-    """All about row ``row``, which has a token, JSON-able; ``names`` takes the texts that come again and again.
+    """Everything about row ``row``, which has a token, as JSON values; ``names`` interns repeated texts.
 
     ``facts``: [name, value, raw value or ""]; ``lists``: [title, note, *[text, probability, kind or ""]];
     ``draws``: [who, text, id].
@@ -87,7 +87,7 @@ def _facts(facts: Sequence[Fact], names: Names) -> list[list[Any]]:
 
 
 def _test(test: AcceptTest | None) -> list[float] | None:
-    """Accept chance and u, where they decided."""
+    """Accept probability and u, if they decided."""
     return [float(f"{value:.6g}") for value in (test.chance, test.u)] if test and test.held else None
 
 

@@ -73,7 +73,7 @@ def test_texts_that_part_are_said() -> None:
     rows = baseline_rows([result(0, 4, 20, 30), result(0, 8, 20, 30, same=5)])
     assert [row.same_text for row in rows] == [True, False]
     assert "(K 8)" in baseline_notes(rows, CONFIG, greedy=True)[1]
-    assert baseline_notes(rows[:1], CONFIG, greedy=True)[1] == "Every text is the same on both sides."
+    assert baseline_notes(rows[:1], CONFIG, greedy=True)[1] == "Both engines gave the same texts."
     assert (
         "3.0 MB by specviz, 5.0 MB by transformers (the whole process)" in baseline_notes(rows, CONFIG, greedy=True)[2]
     )

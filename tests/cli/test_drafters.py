@@ -104,7 +104,7 @@ def test_a_corpus_of_ones_own(shelf: Shelf, tmp_path: Path, capfd: pytest.Captur
     ("args", "said"),
     [
         (["--target", "x"], "--drafter ngram and --drafter layers need no draft"),
-        (["--draft", "x", "--drafter", "ngram"], "--draft needs --target beside it"),
+        (["--draft", "x", "--drafter", "ngram"], "--draft needs --target"),
         (["--drafter", "ngram", "--ngram-min", "5"], "--ngram-min 5 is above --ngram-max 4"),
         (["--drafter", "ngram", "--ngram-max", "17"], "--ngram-max: '17' is not a whole number from 1 to 16"),
         (["--drafter", "ngram", "--ngram-corpus", "/no/such"], "--ngram-corpus /no/such: there is no such file"),

@@ -194,7 +194,7 @@ def test_a_derivation_that_fails_exits_with_3(
         (("--alpha", "0..1..0.001,0", "--k", "1"), "more than 1000"),
         (("--alpha", "0..1..0.002", "--k", "1..30"), "Shorten a list."),
         (("--alpha", "0..1..0.01", "--k", "1000", "--c", "1..20"), "Shorten a list."),
-        (("--plot", "--json"), "--plot stands alone"),
+        (("--plot", "--json"), "--plot cannot be combined"),
         (("--plot", "--alpha", "0..1"), "--plot draws at most 9"),
         (("--plot", "--c", "1..5"), "--plot draws at most 9"),
     ],
@@ -257,7 +257,7 @@ def test_simulate_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"formula +3\.0687 .*[-+]\d\.\d standard errors from tokens/round", out)
     histogram = [line for line in out.splitlines() if re.match(r"  [1-5] +\d+ +\d+\.\d", line)]
     assert len(histogram) == 5
-    assert "The draft at another temperature" in out
+    assert "Drafts at other temperatures" in out
 
 
 def test_simulate_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -357,7 +357,7 @@ def test_varying_side_by_side_shows_the_formula(
     assert title.split()[4:6] == ["tokens/round", "formula"]
     [exact] = [line.split() for line in out.splitlines() if line.startswith("exact  ") and "yes" in line]
     assert float(exact[6]) - float(exact[4]) > 4 * float(exact[5].removeprefix("±"))
-    assert "the formula sits above" in out
+    assert "the formula is too high" in out
     assert "formula" not in told(capsys, "simulate", "--rule", "all", "--rounds", "100")
 
 
@@ -365,7 +365,7 @@ def test_varying_shows_the_formula_above(capsys: pytest.CaptureFixture[str]) -> 
     out = told(capsys, "simulate", "--varying")
     off = re.search(r"(\+\d+\.\d) standard errors", out)
     assert off and float(off[1]) > 4
-    assert "the formula sits above" in out
+    assert "the formula is too high" in out
 
 
 def test_lists_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -387,15 +387,15 @@ def test_lists_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     [
         (
             ("--p", "nowhere.txt"),
-            "--p: nowhere.txt is no shape (zipf, uniform, peaked), no list of numbers, and no file",
+            "--p: nowhere.txt is not a shape (zipf, uniform, peaked), a list of numbers, or a readable file",
         ),
         (("--p", "equal"), "--p: equal is no shape"),
         (("--p", "."), "--p"),
         (("--p", "a\0b"), "--p"),
         (("--p", "1,-1"), "--p: the list cannot be used"),
-        (("--p", "1,nan"), "--p: the list cannot be used: 'nan' is no finite number."),
-        (("--p", "1,,2"), "--p: the list cannot be used: nothing stands between two commas."),
-        (("--p", ""), "--p: an empty text is no shape"),
+        (("--p", "1,nan"), "--p: the list cannot be used: 'nan' is not a finite number."),
+        (("--p", "1,,2"), "--p: the list cannot be used: there is nothing between two commas."),
+        (("--p", ""), "--p: an empty string is not a shape"),
         (("--p", "0,0"), "at least one"),
         (("--q", "1,1e999"), "--q"),
         (("--p", "1,2", "--q", "1,2,3"), "2 and 3 numbers"),
@@ -421,16 +421,16 @@ def test_impossible_inputs_of_simulate(capsys: pytest.CaptureFixture[str], args:
     [
         (b"", "it is empty."),
         (b" \n", "it is empty."),
-        (b"one two", "'one' is no finite number."),
+        (b"one two", "'one' is not a finite number."),
         (b"\xff\xfe", "is not UTF-8 text."),
-        (b"[1, [2]]", "it is no JSON list of numbers."),
-        (b"[true]", "it is no JSON list of numbers."),
-        (b"[]", "it holds no number."),
-        (b"[1, NaN]", "'nan' is no finite number."),
-        (b'{"p": 1}', "is no finite number."),
-        (b"[" * 100_000, "it is no JSON list of numbers."),
-        (b"1,,2,-", "nothing stands between two commas."),
-        (b"1,2,-", "'-' is no finite number."),
+        (b"[1, [2]]", "it is not a JSON list of numbers."),
+        (b"[true]", "it is not a JSON list of numbers."),
+        (b"[]", "it contains no number."),
+        (b"[1, NaN]", "'nan' is not a finite number."),
+        (b'{"p": 1}', "is not a finite number."),
+        (b"[" * 100_000, "it is not a JSON list of numbers."),
+        (b"1,,2,-", "there is nothing between two commas."),
+        (b"1,2,-", "'-' is not a finite number."),
     ],
 )
 def test_files_that_hold_no_distribution(

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from transformers import BertConfig, T5Config, WhisperConfig
 
 from specviz.cli.main import main
-from specviz.cli.shared.loading import Loading
+from specviz.cli.shared.loading import LoadProgress
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Progress, Settings
 from specviz.core.options import PairOptions, RunOptions
@@ -254,13 +254,13 @@ def test_check_has_a_line_for_everything(
 
 def test_without_the_app_a_download_is_told_of_now_and_then(capfd: pytest.CaptureFixture[str]) -> None:
     now = 0.0
-    loading = Loading(lambda: now)
-    loading.tell(Progress("files", detail="gpt2"))
-    loading.tell(Progress("import"))
+    loading = LoadProgress(lambda: now)
+    loading.report(Progress("files", detail="gpt2"))
+    loading.report(Progress("import"))
     for now in range(25):
-        loading.tell(Progress("draft", now * 1_000_000, 60_000_000, "bytes", "model.safetensors"))
-    loading.tell(Progress("draft", 3, 12, "tensors"))
-    loading.tell(Progress("draft", 4, 12, "tensors"))
+        loading.report(Progress("draft", now * 1_000_000, 60_000_000, "bytes", "model.safetensors"))
+    loading.report(Progress("draft", 3, 12, "tensors"))
+    loading.report(Progress("draft", 4, 12, "tensors"))
     assert capfd.readouterr().err.splitlines() == [
         "files …",
         "import …",

@@ -343,7 +343,7 @@ def test_c79_a_prompt_from_a_pipe(
 
 def test_options_before_a_command_are_not_lost_silently(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--k", "2", "run"]) == 2
-    assert "--k stands before run" in capfd.readouterr().err
+    assert "--k must come after the command: specviz run --k ..." in capfd.readouterr().err
 
 
 def test_models_that_cannot_be_read_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -30,13 +30,13 @@ def test_lines(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert err == ""
     assert "\x1b" not in out
     lines = out.splitlines()
-    assert lines[0].split() == ["theme", "ground", "from", "file"]
+    assert lines[0].split() == ["theme", "background", "from", "file"]
     rows = {line.split()[0]: line for line in lines[1 : 1 + len(loader.load_themes().named)]}
     assert rows["dark"].split() == ["dark", "(default)", "dark", "specviz", str(loader.shipped_folder() / "dark.toml")]
     assert rows["terminal"].split()[1:5] == ["dark,", "16", "colours", "specviz"]
     assert rows["ocean"].split() == ["ocean", "light", "you", str(mine / "ocean.toml")]
     assert "reef" not in rows
-    assert f"Your own go into {mine}:" in lines
+    assert f"Your own themes go in {mine}:" in lines
     told = lines[next(i for i, line in enumerate(lines) if line.startswith("reef is left out: ")) + 1 :]
     number = {key: GOOD.split("\n").index(text) + 1 for key, text in WRONG.items()}
     assert told == [
@@ -94,5 +94,5 @@ def test_a_theme_that_is_hard_to_read_is_kept_and_told_of(mine: Path, capsys: py
 def test_before_there_is_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["themes"]) == 0
     out = capsys.readouterr().out
-    assert f"Your own go into {loader.user_folder()} (to be made):" in out
+    assert f"Your own themes go in {loader.user_folder()} (create it first):" in out
     assert "left out" not in out

@@ -64,13 +64,13 @@ def test_histogram_against_what_is_expected() -> None:
 
 def test_without_a_round_nothing_is_drawn() -> None:
     for svg in of(RunStats()):
-        assert "nothing to draw yet" in svg
+        assert "no data yet" in svg
         assert "nan" not in svg.lower()
 
 
 def test_plain_rounds_have_no_alpha() -> None:
     drawn = of(fold(["", ""]))
-    assert "nothing to draw yet" in drawn[0]
+    assert "no data yet" in drawn[0]
     assert lines(drawn[1], "line measured") == [[(38.0, 206.0), (448.0, 206.0)]]
 
 

@@ -57,7 +57,7 @@ def test_a_file_is_kept_unless_forced(trace: Path, capsys: pytest.CaptureFixture
     assert main(["export", str(trace), "-o", "talk.md"]) == 2
     assert kept.read_text() == "mine"
     assert capsys.readouterr().err == (
-        "specviz: talk.md exists: choose another file by -o, or overwrite it with --force.\n"
+        "specviz: talk.md exists: choose another file with -o, or use --force to overwrite it.\n"
     )
     assert main(["export", str(trace), "-o", "talk.md", "--force"]) == 0
     assert kept.read_bytes().startswith(START["md"])
@@ -72,7 +72,7 @@ def test_the_trace_itself_is_never_overwritten(
         link(name, trace)
     assert main(["export", str(trace), "-o", str(name), "--as", "csv", "--force"]) == 2
     assert trace.read_bytes() == before
-    assert capsys.readouterr().err == f"specviz: {name} is the trace itself: choose another file by -o.\n"
+    assert capsys.readouterr().err == f"specviz: {name} is the trace itself: choose another file with -o.\n"
 
 
 def test_an_old_file_stays_until_the_new_one_is_complete(
@@ -101,13 +101,13 @@ def test_an_old_file_stays_until_the_new_one_is_complete(
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("-o", "talk.doc"), "-o talk.doc names no format: end it in one of html, md, csv"),
-        (("-o", "talk"), "names no format"),
+        (("-o", "talk.doc"), "-o talk.doc has no known extension: use one of html, md, csv"),
+        (("-o", "talk"), "has no known extension"),
         (("-o", "-"), "-o - needs --as with one of html"),
-        (("-o", "a.csv", "--theme", "dark"), "--theme is for html, svg, png, cast, gif, and this is csv."),
-        (("-o", "a.svg", "--pace", "2"), "--pace is for cast, gif, and this is svg."),
-        (("-o", "a.html", "--size", "90x30"), "--size is for cast, gif, and this is html."),
-        (("-o", "a.cast", "--size", "20x5"), "'20x5' is not a size such as 100x30, from 60x18 on."),
+        (("-o", "a.csv", "--theme", "dark"), "--theme applies to html, svg, png, cast, gif, not to csv."),
+        (("-o", "a.svg", "--pace", "2"), "--pace applies to cast, gif, not to svg."),
+        (("-o", "a.html", "--size", "90x30"), "--size applies to cast, gif, not to html."),
+        (("-o", "a.cast", "--size", "20x5"), "'20x5' is not a size such as 100x30; the minimum is 60x18."),
         (("-o", "a.svg", "--theme", "nope"), "There is no theme 'nope'. There are: dark,"),
         (("-o", "none/a.md"), "none/a.md cannot be written (No such file or directory): choose another"),
     ],

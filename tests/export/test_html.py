@@ -245,5 +245,5 @@ def test_json_cannot_leave_its_element() -> None:
 
 def test_a_run_without_rounds(both: Palettes) -> None:
     page = to_html(recording([]), both)
-    assert page.count("nothing to draw yet") == 4
+    assert page.count("no data yet") == 4
     assert "<dt>α tested</dt><dd>–</dd>" in page

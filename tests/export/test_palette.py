@@ -37,5 +37,5 @@ def test_colours_of_the_terminal_cannot_be_written() -> None:
     themes = load_themes()
     other: Any = SimpleNamespace(**dict.fromkeys(NAMES, "#000000"), variables={}, dark=True)
     other.foreground = "ansi_red"
-    with pytest.raises(SpecvizError, match="'tty' takes its colours from the terminal"):
+    with pytest.raises(SpecvizError, match="'tty' uses the terminal's colours"):
         palettes("tty", themes._replace(named={**themes.named, "tty": other}))

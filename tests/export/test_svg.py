@@ -55,7 +55,7 @@ def test_a_long_text_keeps_its_end(palette: Palette) -> None:
     words = [make_round(i, i, "", last=" " + "x" * 110) for i in range(1, 101)]
     svg = to_svg(recording(words), palette)
     assert len(svg) < 200_000
-    assert [text for text in texts(svg, "c quiet") if "lines before this" in text] == ["… 22 lines before this"]
+    assert [text for text in texts(svg, "c quiet") if "earlier lines" in text] == ["… 22 earlier lines"]
 
 
 def test_nothing_of_a_trace_is_markup(palette: Palette) -> None:

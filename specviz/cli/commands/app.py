@@ -1,4 +1,4 @@
-"""The app's two doors: a live pair, and a recorded run."""
+"""The commands that open an app: a live run, `specviz replay` and `specviz lab`."""
 
 import gc
 import os
@@ -22,21 +22,21 @@ from specviz.trace.replay import TraceSource, read_trace
 from specviz.ui.shared.app_options import LAST_ROUND, AppOptions, Recording
 
 SWITCH_INTERVAL = 1e-4
-"""Seconds a thread may keep the interpreter from another. Every torch call gives it up and wants it back at once; with
-Python's 5 ms a screen that is being drawn would hold up each of a forward's hundreds of calls for as long."""
+"""Seconds a thread may hold the interpreter lock. Every torch call releases it and needs it back immediately; with
+Python's default of 5 ms, painting could delay each of the hundreds of calls of a forward pass."""
 PAINTS_A_SECOND = 120
-"""At most. What a key changes waits for the paint behind the one before, a sixtieth of a second by Textual's own."""
+"""Maximum. A key press is shown at the next paint; Textual's default of 60 doubles that delay."""
 
 
 def keys_from_the_terminal() -> None:
-    """Where standard input was a pipe, which has been read, let the controlling terminal take its place."""
+    """Replace a standard input that was a pipe, already read, by the controlling terminal."""
     if _is_terminal(sys.stdin):
         return
     try:
         terminal = os.open("/dev/tty", os.O_RDWR)
     except OSError:
         raise SpecvizError(
-            "The prompt came from standard input, and there is no terminal for the keys to come from. "
+            "The prompt came from standard input, so the app needs a terminal to read keys from, and there is none. "
             "Use `specviz run --prompt-file -`."
         ) from None
     os.dup2(terminal, 0)
@@ -44,15 +44,15 @@ def keys_from_the_terminal() -> None:
 
 
 def require_terminal(instead: str, *, prompt_could_be_piped: bool = False) -> None:
-    """Raise SpecvizError where no app can be drawn or no key be read."""
+    """Raise SpecvizError if the terminal cannot show the app or read keys."""
     keys, screen = _is_terminal(sys.stdin), _is_terminal(sys.stdout) and _is_terminal(sys.stderr)
     if screen and not keys and prompt_could_be_piped:
         raise SpecvizError(
-            "Standard input is no terminal, so no key can be read. To take the prompt from it say --prompt-file -; "
-            f"without keys use `{instead}`."
+            "Standard input is not a terminal, so keys cannot be read. To read the prompt from it, use "
+            f"--prompt-file -; to run without keys, use `{instead}`."
         )
     if not (keys and screen):
-        raise SpecvizError(f"The app needs a terminal for both its keys and its screen. Without one, use `{instead}`.")
+        raise SpecvizError(f"The app needs a terminal for input and output. Without one, use `{instead}`.")
     if os.environ.get("TERM", "") in ("dumb", ""):
         raise SpecvizError(f"This terminal (TERM={os.environ.get('TERM', '')}) cannot draw the app. Use `{instead}`.")
 
@@ -62,7 +62,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def live(options: RunOptions, display: AppOptions, record: Path | None, no_record: bool, *, piped: bool) -> int:
-    """Run the app on the pair of ``options``. ``piped``: standard input held the prompt, and has been read."""
+    """Run the app on the pair of ``options``. ``piped``: the prompt was read from standard input."""
     if piped:
         keys_from_the_terminal()
     require_terminal("specviz run", prompt_could_be_piped=True)
@@ -81,18 +81,18 @@ def live(options: RunOptions, display: AppOptions, record: Path | None, no_recor
 
 
 def with_every_drafter(options: RunOptions) -> RunOptions:
-    """``options`` with the bundled draft beside the bundled target, so that there is a model to switch to."""
+    """``options`` with the bundled draft model if the target is the bundled one, so that the app can switch to it."""
     if options.pair.draft is not None or options.pair.target != BUNDLED_TARGET:
         return options
     return replace(options, pair=replace(options.pair, draft=BUNDLED_DRAFT))
 
 
 def replay(traces: Sequence[str], display: AppOptions) -> int:
-    """Run the app on recorded runs, all of which are looked over first: the digits choose among several."""
+    """Run the app on recorded runs. All are checked first; the digit keys choose among several."""
     require_terminal(f"specviz stats {' '.join(traces)}")
     source = TraceSource(*traces, bare=True)
     source.open(lambda _event: None)
-    gc.freeze()  # what was recorded stays: no later collection need look at its million objects
+    gc.freeze()  # the recorded events stay: exclude them from later collections
     at = LAST_ROUND if display.at is None and display.paused and not display.present else display.at
     paths = tuple(map(Path, traces))
     display = replace(
@@ -119,7 +119,7 @@ def lab(trace: str | None, *, theme: str | None, ascii: bool) -> int:
 
 
 def measured(name: str) -> LabPoint | None:
-    """The last segment of a trace, on its first tested position. Raises SpecvizError where it is none."""
+    """The last segment of a trace, at its first tested position. Raises SpecvizError for an invalid trace."""
     trace = read_trace(name)
     stats = fold(trace)
     rates = stats.segment_rates()
@@ -129,8 +129,7 @@ def measured(name: str) -> LabPoint | None:
 
 
 def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Callable[[], Recording]:
-    """What makes a recorder for each run of the app: FILE for the first and FILE-2, FILE-3 … behind it, or the user's
-    own folder of runs."""
+    """Makes a recorder for each run of the app: to FILE, then FILE-2, FILE-3 …, or to the user's folder of runs."""
     if record is None:
         return SpooledRounds if no_record else (lambda: Recorder(new_run_path()))
     made = 0
@@ -142,14 +141,14 @@ def _recorders(record: Path | None, no_record: bool, *, overwrite: bool) -> Call
         return Recorder(path, overwrite=overwrite)
 
     if record.exists() and not overwrite:
-        raise SpecvizError(f"{record} exists: choose another file, or overwrite it with --force.")
+        raise SpecvizError(f"{record} exists: choose another file, or use --force to overwrite it.")
     if not record.absolute().parent.is_dir():
-        raise SpecvizError(f"{record}: there is no folder to record to: make it first.")
+        raise SpecvizError(f"{record}: its folder does not exist. Create it first.")
     return record_next
 
 
 def _show(source: Source, display: AppOptions) -> int:
-    os.environ.setdefault("TEXTUAL_FPS", str(PAINTS_A_SECOND))  # read when it is imported
+    os.environ.setdefault("TEXTUAL_FPS", str(PAINTS_A_SECOND))  # read when Textual is imported
     from specviz.ui.app import SpecvizApp
     from specviz.ui.terminal_guard import TerminalGuard
 
@@ -158,19 +157,18 @@ def _show(source: Source, display: AppOptions) -> int:
     with TerminalGuard() as guard:
         app = SpecvizApp(source, replace(display, log_tail=guard.tail))
         app.run()
-    words = app.farewell()
-    if words:
-        show(words)
+    if message := app.farewell():
+        show(message)
     failed = app.timeline.failed
     if failed is not None:
         say(f"specviz: {safe_terminal_text(failed.message)}")
     if app.session.is_alive:
-        leave_at_once(app.return_code or 0)
+        exit_immediately(app.return_code or 0)
     return app.return_code or 0
 
 
-def leave_at_once(code: int) -> NoReturn:
-    """End the process past a thread still in a model or an import, which may not survive Python's own ending."""
+def exit_immediately(code: int) -> NoReturn:
+    """End the process without waiting for a thread inside a model or an import, which may crash at shutdown."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""`specviz check`: a pair looked over, line by line, without reading a weight."""
+"""`specviz check`: whether a pair can run, without loading weights."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ STYLES = {"pass": "green", "note": "yellow", "refuse": "bold red"}
 
 
 def check(options: RunOptions) -> int:
-    """Print the findings as a table; 0 where the pair can run, 2 where it is refused."""
+    """Print the findings as a table and return 0 if the pair can run, 2 if it is refused."""
     findings = find(options)
     table = Table(box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False)
     for title in ("", "draft", "target", ""):
@@ -38,29 +38,29 @@ def check(options: RunOptions) -> int:
         if finding.status != "pass":
             show(f"\n{finding.status}, {finding.subject}: {safe_terminal_text(finding.text)}")
     refused = [finding for finding in findings if finding.status == "refuse"]
-    what = "This pair" if options.pair.draft else "This target"
+    subject = "This pair" if options.pair.draft else "This target"
     if not refused:
-        show(f"\n{what} can run.")
+        show(f"\n{subject} can run.")
     elif all(finding.forcible for finding in refused):
-        show(f"\n{what} is refused. --force runs it, under a banner.")
+        show(f"\n{subject} is refused. --force runs it with a warning.")
     else:
-        show(f"\n{what} is refused.")
+        show(f"\n{subject} is refused.")
     return 2 if refused else 0
 
 
 def find(options: RunOptions) -> "list[Finding]":
-    """Every line. A model that cannot be found is one, and the other is looked over all the same."""
+    """All findings. A model that cannot be located becomes a finding, and the other is still checked."""
     models = locator(options.pair, lambda _: None)
     locations: dict[Role, CheckpointLocation] = {}
-    lost: dict[Role, SpecvizError] = {}
+    missing: dict[Role, SpecvizError] = {}
     for role in options.pair.roles:
         try:
             locations[role] = models.locate(role)
         except SpecvizError as error:
-            lost[role] = error
+            missing[role] = error
     from specviz.decoder.pairing.finding import refused_finding
 
-    findings = [refused_finding("files", role, error) for role, error in lost.items()]
+    findings = [refused_finding("files", role, error) for role, error in missing.items()]
     if locations:
         from specviz.decoder.check import check_models
         from specviz.decoder.loading.weights import quiet_libraries

@@ -1,4 +1,4 @@
-"""The commands that need no model: `theory`, `simulate` and `lab`."""
+"""Arguments of the commands that need no model: `theory`, `simulate` and `lab`."""
 
 from itertools import chain
 from typing import Any
@@ -14,24 +14,30 @@ from specviz.maths.rule_variants import VARIANTS
 from specviz.render.console import unicode_screen
 
 MOST_K = 1000
-"""Of `theory`, where K costs nothing but a row of P(N = i)."""
+"""For `theory`, where a large K costs only a row of P(N = i)."""
 ALPHAS = NumberList(0, 1, step="0.1")
 KS = NumberList(0, MOST_K, whole=True)
 COSTS = NumberList(0, above=True, infinite=True)
-P_HELP = "Of the target: zipf, uniform, peaked, a list of numbers or a file of them."
-Q_HELP = "Of the draft: the same, or equal or disjoint to p."
+P_HELP = "Target distribution: zipf, uniform, peaked, a list of numbers, or a file of numbers."
+Q_HELP = "Draft distribution: as for p, or equal to p, or disjoint from p."
 RULE_HELP = f"{', '.join(VARIANTS)} or all; repeat it to compare rules side by side."
 
 
 def add_to(group: click.Group) -> None:
-    """Make them commands of ``group``."""
+    """Add them to ``group``."""
 
     @group.command()
     @click.option(
-        "--alpha", "alphas", type=ALPHAS, multiple=True, default=["0.5..0.9"], show_default=True, help="Accept chances."
+        "--alpha",
+        "alphas",
+        type=ALPHAS,
+        multiple=True,
+        default=["0.5..0.9"],
+        show_default=True,
+        help="Acceptance rate.",
     )
     @click.option(
-        "--k", "ks", type=KS, multiple=True, default=["4,8"], show_default=True, help="Tokens drafted in a round."
+        "--k", "ks", type=KS, multiple=True, default=["4,8"], show_default=True, help="Tokens drafted per round."
     )
     @click.option(
         "--c",
@@ -40,40 +46,47 @@ def add_to(group: click.Group) -> None:
         multiple=True,
         default=["10"],
         show_default=True,
-        help="T_p / T_q; inf: free drafts.",
+        help="T_p / T_q; inf: drafting is free.",
     )
-    @click.option("--plot", is_flag=True, help="Draw the speedup over K for each alpha, the best K marked.")
-    @click.option("--derive", is_flag=True, help="Derive the formulas, each with checks at the first alpha, K and c.")
-    @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+    @click.option("--plot", is_flag=True, help="Plot the speedup over K for each alpha and mark the best K.")
+    @click.option("--derive", is_flag=True, help="Derive the formulas, and check each at the first alpha, K and c.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     def theory(**given: Any) -> int:
-        """The formulas: tokens a round, speedup, best K, break-even, ceiling.
+        """Evaluate the formulas: tokens per round, speedup, best K, break-even, ceiling.
 
-        Each of alpha, K and c is a number, a list (1,2,4), a range (1..8) or a range with a step (0.5..0.9..0.05);
-        repeated, it is all of them.
-        A derivation whose own check fails exits with 3.
+        Each of alpha, K and c is a number, a list (1,2,4), a range (1..8) or a range with a step (0.5..0.9..0.05).
+        Repeat an option to add values. A derivation that fails its check exits with 3.
         """
         from specviz.cli.commands.theory import theory as tabulate
 
         if given["plot"] and (given["derive"] or given["as_json"]):
-            raise click.UsageError("--plot stands alone: leave --derive and --json away.")
+            raise click.UsageError("--plot cannot be combined with --derive or --json.")
         alphas, ks, costs = (tuple(chain.from_iterable(given.pop(name))) for name in ("alphas", "ks", "costs"))
         return tabulate(alphas, ks, costs, **given)
 
     @group.command()
     @click.option("--p", type=Distribution(), default="zipf", show_default=True, help=P_HELP)
     @click.option("--q", type=Distribution(relative=True), default="uniform", show_default=True, help=Q_HELP)
-    @click.option("--mix", type=Real(0, 1), help="Draw q this far towards p.  [default: 0.5 for a shape, else 0]")
-    @click.option("--vocab", type=Whole(1, MOST_IDS), help="Ids.  [default: 100, or as many as numbers are given]")
-    @click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted in a round.")
-    @click.option("--rounds", type=Whole(1, MAX_COUNT), default=10_000, show_default=True, help="Rounds to play.")
-    @click.option("--seed", type=Whole(0, MAX_SEED), default=0, show_default=True, help="Same seed, same rounds.")
-    @click.option("--varying", is_flag=True, help="Rounds differ in difficulty: q = p in the share --mix of them.")
+    @click.option("--mix", type=Real(0, 1), help="Share of p mixed into q.  [default: 0.5 for a named shape, else 0]")
+    @click.option(
+        "--vocab", type=Whole(1, MOST_IDS), help="Vocabulary size.  [default: 100, or as many numbers as given]"
+    )
+    @click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted per round.")
+    @click.option("--rounds", type=Whole(1, MAX_COUNT), default=10_000, show_default=True, help="Rounds to simulate.")
+    @click.option(
+        "--seed",
+        type=Whole(0, MAX_SEED),
+        default=0,
+        show_default=True,
+        help="Random seed; the same seed gives the same rounds.",
+    )
+    @click.option("--varying", is_flag=True, help="Vary the difficulty: q = p in a share --mix of the rounds.")
     @click.option(
         "--rule", "rules", multiple=True, default=[EXACT.name], metavar="NAME", show_default=True, help=RULE_HELP
     )
-    @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     def simulate(rules: tuple[str, ...], **given: Any) -> int:
-        """Rounds on two toy distributions: do the formulas hold, is the text distributed as p?"""
+        """Simulate rounds on two toy distributions: do the formulas hold, does the text follow p?"""
         from specviz.cli.commands.simulate import rule_names
         from specviz.cli.commands.simulate import simulate as play
 
@@ -81,12 +94,12 @@ def add_to(group: click.Group) -> None:
 
     @group.command()
     @click.argument("trace", required=False)
-    @click.option("--theme", metavar="NAME", help="dark, light or one of your own.")
+    @click.option("--theme", metavar="NAME", help="dark, light or your own theme.")
     @click.option("--ascii", is_flag=True, help="Draw with ASCII only.")
     def lab(trace: str | None, theme: str | None, ascii: bool) -> int:
-        """The formulas to play with: alpha, K and c as sliders, and why the output is the target's.
+        """Explore the formulas: alpha, K and c as sliders, and why the output follows the target.
 
-        With a TRACE (a file, or bundled:demo) it starts from what that run measured.
+        With a TRACE (a file, or bundled:demo), start from the values that run measured.
         """
         from specviz.cli.commands.app import lab as open_lab
 

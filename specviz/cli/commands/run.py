@@ -1,4 +1,4 @@
-"""`specviz run`: a run without the app. Text as it comes, then a summary; or one JSON object."""
+"""`specviz run`: a run without the app. Prints the text as it is generated, then a summary; or one JSON object."""
 
 import contextlib
 import json
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
-from specviz.cli.shared.loading import DeferredSource, Loading
+from specviz.cli.shared.loading import DeferredSource, LoadProgress
 from specviz.core.events import Emitted, End, Event, Failed, Header, Notice, Progress, Round
 from specviz.core.options import RunOptions, RunRequest
 from specviz.core.safe_text import TextDecoder, safe_terminal_text
@@ -20,32 +20,32 @@ from specviz.stats.run_stats import RunStats
 
 
 class Printer:
-    """Prints a run as it goes: its text on stdout, marked by origin on a terminal and plain in a pipe; on stderr
-    notes, stages and errors. ``as_json`` keeps the text back."""
+    """Prints a run as it happens: the text on stdout, marked by origin on a terminal and plain in a pipe; notes, stages
+    and errors on stderr. ``as_json`` suppresses the text."""
 
     def __init__(self, as_json: bool) -> None:
-        self._silent = as_json
+        self._text_hidden = as_json
         self._marked = sys.stdout.isatty()
         self._unicode = speaks_unicode(sys.stdout)
         self._colour = colours(sys.stdout)
         self._decoder = TextDecoder(keep="\n\t")
-        self._loading = Loading()
-        self._begun = False
+        self._loading = LoadProgress()
+        self._started = False
 
     def add(self, event: Event) -> None:
         match event:
             case Notice(message):
                 say(f"note: {safe_terminal_text(message)}")
-            case Progress() if sys.stderr.isatty() and not self._in_the_middle_of_a_line:
-                self._loading.tell(event)
+            case Progress() if sys.stderr.isatty() and not self._mid_line:
+                self._loading.report(event)
             case Failed(message):
                 self._finish()
                 say(f"specviz: {safe_terminal_text(message)}")
             case Header(prompt=prompt):
-                self._begun = True
-                if self._marked and not self._silent:
+                self._started = True
+                if self._marked and not self._text_hidden:
                     show(safe_terminal_text(prompt.text), nl=False)
-            case Round(emitted=emitted) if not self._silent:
+            case Round(emitted=emitted) if not self._text_hidden:
                 for token in emitted:
                     show(self._shown(token), nl=False)
                 sys.stdout.flush()
@@ -53,31 +53,32 @@ class Printer:
                 self._finish()
 
     @property
-    def _in_the_middle_of_a_line(self) -> bool:
-        """Whether text on the terminal goes on behind what stands there."""
-        return self._begun and self._marked and not self._silent
+    def _mid_line(self) -> bool:
+        """Whether the terminal's current line holds generated text."""
+        return self._started and self._marked and not self._text_hidden
 
     def _shown(self, token: Emitted) -> str:
         text = self._decoder.feed(token.bytes)
         return marked(token, text, unicode=self._unicode, colour=self._colour) if self._marked else text
 
     def _finish(self) -> None:
-        if self._begun and not self._silent:
+        if self._started and not self._text_hidden:
             show(self._decoder.finish())
 
 
-class Terminated(BaseException):
-    """SIGTERM came."""
+class SigTerm(BaseException):
+    """SIGTERM was received."""
 
 
 def run(options: RunOptions, recorder: Recorder | None, as_json: bool) -> int:
-    """Run once and print; the process's exit code. An interruption ends the run as the user's: recorded, summed up."""
+    """Run once, print, and return the exit code. An interrupted run counts as ended by the user; it is still recorded
+    and summarised."""
     stats = RunStats()
     printer = Printer(as_json)
     consumers = [consumer for consumer in (recorder, printer) if consumer]
     code = 0
 
-    def take(event: Event) -> None:
+    def dispatch(event: Event) -> None:
         stats.add(End("error", event.message) if isinstance(event, Failed) else event)
         for consumer in consumers:
             consumer.add(event)
@@ -86,18 +87,18 @@ def run(options: RunOptions, recorder: Recorder | None, as_json: bool) -> int:
     request = RunRequest(options.prompts[0][1], options.seed, options.settings)
     with recorder or contextlib.nullcontext(), _terminable():
         try:
-            source.open(take)
+            source.open(dispatch)
             for event in source.run(request, lambda: options.settings, lambda: False):
-                take(event)
-        except (KeyboardInterrupt, Terminated) as signalled:
+                dispatch(event)
+        except (KeyboardInterrupt, SigTerm) as signalled:
             code = 130 if isinstance(signalled, KeyboardInterrupt) else 143
-            take(End("user"))
+            dispatch(End("user"))
         except BrokenPipeError:
             raise
         except Exception as error:
             failed = failure(error)
             code = failed.exit_code
-            take(failed)
+            dispatch(failed)
     if recorder and recorder.problem:
         say(recorder.problem)
     if as_json and stats.header:
@@ -111,10 +112,10 @@ def run(options: RunOptions, recorder: Recorder | None, as_json: bool) -> int:
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM end what is inside by an exception, so that nothing recorded is lost."""
+    """Turn SIGTERM into an exception inside the block, so that nothing recorded is lost."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        raise Terminated
+        raise SigTerm
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
@@ -124,7 +125,7 @@ def _terminable() -> Iterator[None]:
 
 
 def summary_lines(stats: RunStats) -> list[str]:
-    """The end of a run in a few lines: every rate under its own name."""
+    """A run in a few lines, every rate under its own name."""
     rates = stats.whole()
     end = stats.end
     reason = (end.reason.replace("_", " ") if end else "stopped") + (f" ({end.detail})" if end and end.detail else "")

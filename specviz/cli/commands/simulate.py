@@ -1,4 +1,4 @@
-"""`specviz simulate`: rounds on a toy pair, counted and compared with the formulas and with p."""
+"""`specviz simulate`: simulated rounds on a toy pair, compared with the formulas and with p."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ from specviz.render.console import show, speaks_unicode
 from specviz.render.glyphs import glyphs
 
 Given = str | Numbers
-"""A shape, or probabilities."""
+"""The name of a shape, or probabilities."""
 ALL = "all"
 _BAR = 24
 _SHOW_BAR_AFTER = 0.7
@@ -41,10 +41,10 @@ def simulate(
     names: Sequence[str],
     as_json: bool,
 ) -> int:
-    """Play and print. Raises click.UsageError where p, q and the rest do not go together.
+    """Simulate and print. Raises click.UsageError if the arguments cannot be combined.
 
-    ``mix`` None: a q by shape is drawn half way to p, any other is taken as it is; with ``varying`` half of the rounds
-    are easy.
+    With ``mix`` None, a q given by shape is mixed with half of p, any other q is used as it is, and with ``varying``
+    half of the rounds are easy.
     """
     if mix is None:
         mix = _HALF if varying or q in SHAPES else 0.0
@@ -53,7 +53,7 @@ def simulate(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if varying and not 0.0 < mix < 1.0:
-        raise click.UsageError("--varying makes the share --mix of the rounds easy: give a --mix between 0 and 1.")
+        raise click.UsageError("--varying makes a share --mix of the rounds easy: --mix must be between 0 and 1.")
     warmed = as_json or (len(names) == 1 and not varying)
     with Bar(rounds * (len(names) + (len(TEMPERATURES) if warmed else 0))) as bar:
         runs = [
@@ -62,7 +62,7 @@ def simulate(
         ]
         warmer = at_temperatures(pair, k=k, rounds=rounds, seed=seed, progress=bar.more) if warmed else []
     if as_json:
-        told = {
+        summary = {
             "vocab": len(pair.p),
             "mix": mix,
             "divided_by_their_sum": [name for name, given in (("p", p), ("q", q)) if _divided(given)],
@@ -73,7 +73,7 @@ def simulate(
             "rules": [run.as_json() for run in runs],
             "draft_temperatures": [each.as_json() for each in warmer],
         }
-        show(json.dumps(told, allow_nan=False))
+        show(json.dumps(summary, allow_nan=False))
         return 0
     head = f"p {_named(p)}, q {_named(q)}{_mixed(mix, varying)}, V = {len(pair.p)}, K = {k}, R = {rounds}, seed {seed}"
     show(head.replace(",,", ","))
@@ -97,15 +97,15 @@ def rule_names(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for name in names for one in (VARIANTS if name == ALL else (name,))))
 
 
-_ABOVE = "Difficulty differs between rounds, and easy rounds add more tests to α: the formula sits above."
+_ABOVE = "Difficulty varies between rounds, and easy rounds contribute more tests to α: the formula is too high."
 
 
 class Bar:
-    """A progress bar on stderr, once it is clear that one is needed and where it can be seen."""
+    """A progress bar on stderr, shown after a delay if stderr is a terminal."""
 
     def __init__(self, total: int) -> None:
         self.total = total
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
         self._done = 0
         self._bar: Progress | None = None
         self._task = TaskID(0)
@@ -119,7 +119,7 @@ class Bar:
 
     def more(self, rounds: int) -> None:
         self._done += rounds
-        if self._bar is None and time.monotonic() - self._begun > _SHOW_BAR_AFTER and sys.stderr.isatty():
+        if self._bar is None and time.monotonic() - self._started > _SHOW_BAR_AFTER and sys.stderr.isatty():
             self._bar = Progress(console=Console(file=sys.stderr), transient=True)
             self._task = self._bar.add_task("rounds", total=self.total)
             self._bar.start()
@@ -173,7 +173,7 @@ def _print_one(run: Simulated, varying: bool) -> None:
     fit = run.fit
     show()
     show(f"  {out.tokens} tokens against p: {run.chi_square_words}")
-    show(f"  total variation to p {fit.total_variation:.4f}, of which chance alone makes about {fit.noise:.4f}")
+    show(f"  total variation to p {fit.total_variation:.4f}, of which chance alone explains about {fit.noise:.4f}")
     show(f"  total variation in closed form {run.exact_distance:.4f}")
 
 
@@ -188,11 +188,11 @@ def _print_histogram(run: Simulated) -> None:
     ]
     print_table(("  N", "rounds", "expected", ""), lines, heads=1, left=(3,))
     if run.rule.n_untested or run.varying:
-        show("  (expected: P(N = i) at one accept chance for every test, which is not so here)")
+        show("  (expected: P(N = i) if every test had the same accept chance, which is not the case here)")
 
 
 def _print_temperatures(rows: Sequence[AtTemperature]) -> None:
-    show("The draft at another temperature than the target, tested with the q it was sampled from (exact):")
+    show("Drafts at other temperatures than the target's, tested with the q they were sampled from (exact):")
     titles = ("  T of q", "sum min(p, q)", "accepted/tested", "tokens/round", "E[N]", "chi-square p")
     lines = [
         (
@@ -206,7 +206,7 @@ def _print_temperatures(rows: Sequence[AtTemperature]) -> None:
         for row in rows
     ]
     print_table(titles, lines, heads=1)
-    show("Acceptance changes, the distribution of the text does not.")
+    show("Acceptance changes; the distribution of the text does not.")
 
 
 def _print_side_by_side(runs: Sequence[Simulated], varying: bool) -> None:
@@ -219,9 +219,9 @@ def _print_side_by_side(runs: Sequence[Simulated], varying: bool) -> None:
             line.insert(5, "–" if formula is None else f"{formula:.3f}")
     print_table(titles, lines, heads=1, left=(0,))
     if varying:
-        show(f"formula: E[N] at the accept chance, – where a token goes untested. {_ABOVE}")
-    show("keeps: the distribution p, in theory, for every p and q.  chance: of a tested token, exact.")
-    show("TV: total variation of the tokens to p, in closed form and counted.  chi-square/degrees of freedom.")
+        show(f"formula: E[N] at the accept chance, – if a token is not tested. {_ABOVE}")
+    show("keeps: in theory, the rule keeps the distribution p for every p and q.  chance: exact, of a tested token.")
+    show("TV: total variation between the tokens and p, in closed form and measured.  chi-square/degrees of freedom.")
     show()
     for run in runs:
         show(f"{run.rule.name:<11} {run.rule.summary}")

@@ -1,4 +1,4 @@
-"""`specviz stats`: the numbers of recorded runs, side by side."""
+"""`specviz stats`: the numbers of recorded runs side by side."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ _SETTINGS = {
 
 
 def recorded_stats(name: str) -> tuple[RunStats, bool]:
-    """The numbers of a trace, read to its end, and whether its last record is incomplete. Raises SpecvizError."""
+    """The numbers of a trace, and whether its last record is incomplete. Raises SpecvizError for an invalid trace."""
     stats, incomplete = RunStats(), False
     for _, event in records(trace_path(name), shown_name(name), bare=True):
         if event is None:
@@ -41,12 +41,12 @@ def recorded_stats(name: str) -> tuple[RunStats, bool]:
 
 
 def stats(names: Sequence[str], as_json: bool) -> int:
-    """Print a table with a column a trace, or a JSON object a line a trace."""
+    """Print a table with one column per trace, or one JSON object per line and trace."""
     runs = []
     for name in names:
         run, incomplete = recorded_stats(name)
         if incomplete:
-            say(f"note: the last record of {safe_terminal_text(name)} is incomplete and was left out")
+            say(f"note: the last record of {safe_terminal_text(name)} is incomplete and was ignored")
         runs.append(run)
     if as_json:
         for run in runs:
@@ -65,7 +65,7 @@ def stats(names: Sequence[str], as_json: bool) -> int:
 
 
 def _rows(runs: Sequence[RunStats]) -> Iterator[list[str]]:
-    """A label and a cell a run."""
+    """A label and one cell per run."""
     for label, key in _SETTINGS.items():
         config = [run.header.config if run.header else {} for run in runs]
         yield [label, *(safe_terminal_text(str(each.get(key, NONE))) for each in config)]

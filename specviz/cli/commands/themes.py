@@ -1,4 +1,4 @@
-"""`specviz themes`: what --theme can name, the files behind the names, and what is wrong with the others."""
+"""`specviz themes`: the themes, their files, and what is wrong with invalid ones."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def themes(as_json: bool) -> int:
-    """Print all themes and all bad files, as lines or as one JSON object."""
+    """Print all themes and all invalid files, as lines or as one JSON object."""
     from specviz.theming.loader import DEFAULT, load_themes, user_folder
     from specviz.theming.readability import contrast_warnings
 
@@ -22,26 +22,26 @@ def themes(as_json: bool) -> int:
         show(json.dumps({"folder": str(folder), "default": DEFAULT, **_object(found)}, allow_nan=False))
         return 0
     _show_table(found, DEFAULT)
-    show(f"\nYour own go into {_path(folder)}{'' if folder.is_dir() else ' (to be made)'}:")
-    show("copy one of the files above there, and give it a name of its own.")
+    show(f"\nYour own themes go in {_path(folder)}{'' if folder.is_dir() else ' (create it first)'}:")
+    show("copy one of the files above into it under a new name.")
     for name, theme in found.named.items():
         if said := contrast_warnings(theme):
             show(f"\nIn {name}:")
             for sentence in said:
                 show(f"  {sentence}")
     for bad in found.bad:
-        show(f"\n{safe_terminal_text(bad.name)} is left out: {_path(bad.path)}")
+        show(f"\n{safe_terminal_text(bad.name)} is not loaded: {_path(bad.path)}")
         for problem in bad.problems:
             show(f"  {safe_terminal_text(str(problem))}")
     return 0
 
 
 def _show_table(found: "Themes", default: str) -> None:
-    """One theme a line, however long its path, so that it can be copied."""
-    rows = [("theme", "ground", "from", "file")]
+    """One theme per line, with its path unwrapped so that it can be copied."""
+    rows = [("theme", "background", "from", "file")]
     for name, theme in found.named.items():
         label = f"{name} (default)" if name == default else name
-        rows.append((label, _ground(theme), "specviz" if theme.shipped else "you", _path(theme.path)))
+        rows.append((label, _background(theme), "specviz" if theme.shipped else "you", _path(theme.path)))
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
     for *cells, path in rows:
         show("  ".join([*(cell.ljust(size) for cell, size in zip(cells, sizes, strict=True)), path]))
@@ -51,7 +51,7 @@ def _path(path: Path) -> str:
     return safe_terminal_text(str(path))
 
 
-def _ground(theme: "ThemeFile") -> str:
+def _background(theme: "ThemeFile") -> str:
     shade = "dark" if theme.dark else "light"
     return f"{shade}, 16 colours" if theme.ansi else shade
 

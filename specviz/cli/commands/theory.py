@@ -1,4 +1,4 @@
-"""`specviz theory`: the formulas as tables, as a plot, as JSON, and derived."""
+"""`specviz theory`: the formulas as tables, as a plot, as JSON, and their derivations."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ MOST_ROWS = 10_000
 MOST_NUMBERS = 1_000_000
 _NOTES = 6
 _MOST_PER_LINE = 9
-"""Columns of P(N = i) that stand beside each other at most."""
+"""Most columns of P(N = i) side by side."""
 LETTERS = "abcdefghi"
 MOST_CHARTS = 4
 STYLES = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta", "bright_yellow")
@@ -29,14 +29,14 @@ STYLES = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "b
 def theory(
     alphas: Sequence[float], ks: Sequence[int], costs: Sequence[float], *, as_json: bool, plot: bool, derive: bool
 ) -> int:
-    """Print what was asked for; 3 where a derivation's own check fails."""
+    """Print the output that was requested; return 3 if a derivation fails its check."""
     if derive:
         return _print_derivations(alphas[0], ks[0], costs[0], as_json)
     pairs = len(alphas) * len(costs)
     if pairs * len(ks) > MOST_ROWS or pairs * sum(k + 1 for k in ks) > MOST_NUMBERS:
         raise click.UsageError(
-            f"--alpha, --k and --c combine to {pairs * len(ks)} rows and {pairs * sum(k + 1 for k in ks)} chances; "
-            f"{MOST_ROWS} and {MOST_NUMBERS} are the most. Shorten a list."
+            f"--alpha, --k and --c give {pairs * len(ks)} rows and {pairs * sum(k + 1 for k in ks)} probabilities; "
+            f"the limits are {MOST_ROWS} and {MOST_NUMBERS}. Shorten a list."
         )
     table, notes = rows(alphas, ks, costs), thumb_notes(alphas, costs)
     if as_json:
@@ -72,11 +72,11 @@ def _print_formulas(table: Sequence[Row]) -> None:
     if any(row.speedup < 1 for row in table):
         show("! slower than the target alone.")
     show("c = T_p/T_q (the paper's c is the inverse). speedup = E[N] c / (c + K).")
-    show("operations: the target's, as a multiple of decoding alone; the draft's own are left out.")
+    show("operations: the target's, relative to decoding without a draft; the draft's operations are not counted.")
 
 
 def _print_distributions(table: Sequence[Row]) -> None:
-    """P(N = i), a row for each (α, K), in lines of a few columns."""
+    """P(N = i) for each (α, K), wrapped to the width of stdout."""
     known: dict[tuple[float, int], Row] = {(row.alpha, row.k): row for row in table}
     longest = max(row.k + 1 for row in known.values())
     head_cells = max(len(f"{row.alpha:g}") for row in known.values()) + 2 * len(str(longest))
@@ -98,17 +98,17 @@ def _print_notes(notes: Sequence[str]) -> None:
     for note in notes[:_NOTES]:
         show(f"Rule of thumb: {note}")
     if len(notes) > _NOTES:
-        show(f"… and at {len(notes) - _NOTES} more pairs of α and c.")
+        show(f"… and for {len(notes) - _NOTES} more pairs of α and c.")
 
 
 def _plot(alphas: Sequence[float], costs: Sequence[float]) -> None:
-    """A chart for each c. A letter marks the best K of a curve."""
+    """One chart per c. A letter marks the best K of each curve."""
     if len(alphas) > len(LETTERS) or len(costs) > MOST_CHARTS:
         raise click.UsageError(
             f"--plot draws at most {len(LETTERS)} values of --alpha and {MOST_CHARTS} of --c. Shorten a list."
         )
-    for place, c in enumerate(costs):
-        if place:
+    for index, c in enumerate(costs):
+        if index:
             show()
         _chart(alphas, c)
 
@@ -137,7 +137,7 @@ def _style(name: str) -> str:
 
 
 def _print_derivations(alpha: float, k: int, c: float, as_json: bool) -> int:
-    """Print them all; 0 where every check holds, 3 where one does not."""
+    """Print every derivation with its checks; return 0 if all hold, else 3."""
     derived = derivations(alpha, k, c)
     holds = all(check.holds for one in derived for check in one.checks)
     if as_json:

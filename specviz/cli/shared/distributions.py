@@ -21,14 +21,14 @@ _LIST = re.compile(r"[\s0-9eE.,+-]+")
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """``probs`` sum to 1; ``divided``: the numbers given did not."""
+    """``probs`` sum to 1. ``divided``: they were divided by their sum to get there."""
 
     probs: tuple[float, ...]
     divided: bool
 
 
 class Distribution(click.ParamType[Any]):
-    """A name of a shape stays a text; numbers come out as ``Numbers``."""
+    """Converts the name of a shape to itself, and numbers to ``Numbers``."""
 
     name = "distribution"
 
@@ -43,7 +43,7 @@ class Distribution(click.ParamType[Any]):
         text, origin = value, "the list"
         if not value.strip():
             self.fail(
-                f"an empty text is no shape ({', '.join(self.shapes)}), no list of numbers, and no file.", param, ctx
+                f"an empty string is not a shape ({', '.join(self.shapes)}), a list of numbers, or a file.", param, ctx
             )
         if not _is_list(value):
             text, origin = self._read(value, param, ctx), f"the file {value}"
@@ -61,7 +61,7 @@ class Distribution(click.ParamType[Any]):
                 data = file.read(MOST_BYTES + 1)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "no such file"
-            self.fail(f"{path} is no shape ({shapes}), no list of numbers, and no file: {reason}.", param, ctx)
+            self.fail(f"{path} is not a shape ({shapes}), a list of numbers, or a readable file: {reason}.", param, ctx)
         if len(data) > MOST_BYTES:
             self.fail(f"{path} is larger than {MOST_BYTES >> 20} MiB.", param, ctx)
         try:
@@ -71,14 +71,14 @@ class Distribution(click.ParamType[Any]):
 
 
 def _is_list(value: str) -> bool:
-    """Whether it is meant as numbers: nothing else is in it, or it has commas, begins with a number and is no file."""
+    """Whether it is meant as numbers: only numbers, or with commas, starting with a number, and not a file."""
     if _LIST.fullmatch(value) and any(map(str.isdigit, value)):
         return True
     return "," in value and bool(DECIMAL.fullmatch(value.split(",")[0].strip())) and not os.path.exists(value)
 
 
 def _numbers(text: str) -> list[float]:
-    """Numbers between commas, blanks or line ends; or a JSON list. Raises ValueError, in a sentence."""
+    """Numbers separated by commas or whitespace, or a JSON list. Raises ValueError with a sentence."""
     text = text.strip()
     if not text:
         raise ValueError("it is empty.")
@@ -86,22 +86,22 @@ def _numbers(text: str) -> list[float]:
         try:
             given = json.loads(text)
         except (ValueError, RecursionError):
-            raise ValueError("it is no JSON list of numbers.") from None
+            raise ValueError("it is not a JSON list of numbers.") from None
         if not all(isinstance(item, int | float) and not isinstance(item, bool) for item in given):
-            raise ValueError("it is no JSON list of numbers.")
+            raise ValueError("it is not a JSON list of numbers.")
         if not given:
-            raise ValueError("it holds no number.")
+            raise ValueError("it contains no number.")
         items = [str(item) for item in given]
     else:
         items = re.split(r"\s*,\s*|\s+", text.removesuffix(","))
     if len(items) > MOST_IDS:
-        raise ValueError(f"{len(items)} numbers are more than {MOST_IDS}.")
+        raise ValueError(f"{len(items)} numbers exceed the limit of {MOST_IDS}.")
     return [_number(item) for item in items]
 
 
 def _number(item: str) -> float:
     if not item:
-        raise ValueError("nothing stands between two commas.")
+        raise ValueError("there is nothing between two commas.")
     if not DECIMAL.fullmatch(item):
-        raise ValueError(f"{item[:40]!r} is no finite number.")
+        raise ValueError(f"{item[:40]!r} is not a finite number.")
     return float(item)

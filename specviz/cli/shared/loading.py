@@ -1,4 +1,5 @@
-"""The live source, before torch: it imports the decoder when it is opened, so that the screen comes first."""
+"""Loading a pair: a source that imports the decoder when opened, so that the screen appears first, and progress on
+stderr."""
 
 import gc
 import math
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 
 
 COLLECT = (50_000, 20, 50)
-"""Allocations between collections. Python's 700 has the objects of the libraries looked through again and again while
-they are made, a fifth of the time it takes to import them; and painting makes and drops small objects."""
+"""Thresholds of the garbage collector. With Python's 700 it scans the libraries' objects repeatedly while they are
+imported, a fifth of the import time; and painting creates and drops many small objects."""
 
 
 def locator(pair: PairOptions, emit: Emit) -> "Locator":
-    """What finds the models of ``pair``, without torch: a wrong name is told at once."""
+    """Locates the models of ``pair`` without torch, so that a wrong name is reported immediately."""
     if pair.offline:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read by the hub's client when it is first imported
     from specviz.decoder.checkpoints.hub import Locator
@@ -34,7 +35,7 @@ def locator(pair: PairOptions, emit: Emit) -> "Locator":
 
 
 class DeferredSource:
-    """Implements Source by the decoder's own, which ``open`` imports and makes."""
+    """A Source that delegates to the decoder's, which ``open`` imports and creates."""
 
     capabilities = LIVE
 
@@ -55,33 +56,33 @@ class DeferredSource:
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
     ) -> Iterator[Event]:
         if self._source is None:
-            raise RuntimeError("open() comes before run()")
+            raise RuntimeError("run() needs open() first")
         return self._source.run(request, settings, stopped)
 
 
-PATIENCE: dict[Stage, str] = {"compiling": ", for the first time a minute or more"}
+STAGE_HINTS: dict[Stage, str] = {"compiling": " (a minute or more the first time)"}
 LINE_EVERY_S = 10.0
-"""Seconds between two lines about the same download."""
+"""Seconds between lines about the same download."""
 
 
-class Loading:
-    """Says on stderr what is being loaded: a line a stage, and some a minute of a long download."""
+class LoadProgress:
+    """Reports on stderr what is being loaded: a line per stage, and a few per minute of a long download."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._transfer = DownloadRate(clock)
-        self._said = ("", "")
-        self._said_at = -math.inf
+        self._reported = ("", "")
+        self._reported_at = -math.inf
 
-    def tell(self, progress: Progress) -> None:
+    def report(self, progress: Progress) -> None:
         self._transfer.see(progress)
         downloads = progress.unit == "bytes" and progress.total
-        about = progress.stage, progress.unit
-        if about == self._said and not (downloads and self._clock() - self._said_at >= LINE_EVERY_S):
+        subject = progress.stage, progress.unit
+        if subject == self._reported and not (downloads and self._clock() - self._reported_at >= LINE_EVERY_S):
             return
-        self._said, self._said_at = about, self._clock()
+        self._reported, self._reported_at = subject, self._clock()
         if downloads:
-            come = f"{bytes_in_words(progress.done)} of {bytes_in_words(progress.total or 0)}"
-            say(f"{progress.stage}: {come}, {safe_terminal_text(self._transfer.words())}")
+            received = f"{bytes_in_words(progress.done)} of {bytes_in_words(progress.total or 0)}"
+            say(f"{progress.stage}: {received}, {safe_terminal_text(self._transfer.words())}")
         else:
-            say(f"{progress.stage}{PATIENCE.get(progress.stage, '')} …")
+            say(f"{progress.stage}{STAGE_HINTS.get(progress.stage, '')} …")

@@ -9,7 +9,7 @@ import click
 from specviz.cli.shared.run_options import DECIMAL
 
 MOST = 1000
-"""Numbers that one list may come to."""
+"""Most numbers in a list."""
 
 
 class NumberList(click.ParamType[Any]):
@@ -45,7 +45,7 @@ class NumberList(click.ParamType[Any]):
         for item in str(value).split(","):
             numbers += self._item(item.strip(), param, ctx)
             if len(numbers) > MOST:
-                self.fail(f"{_short(value)} comes to more than {MOST} numbers.", param, ctx)
+                self.fail(f"{_short(value)} has more than {MOST} numbers.", param, ctx)
         return tuple(numbers)
 
     def _item(self, item: str, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
@@ -53,18 +53,18 @@ class NumberList(click.ParamType[Any]):
             return [self._number(item, param, ctx)]
         ends = item.split("..")
         if len(ends) not in (2, 3):
-            self.fail(f"{_short(item)} is no range: write FIRST..LAST or FIRST..LAST..STEP.", param, ctx)
+            self.fail(f"{_short(item)} is not a valid range: write FIRST..LAST or FIRST..LAST..STEP.", param, ctx)
         for end in ends[:2]:
             if math.isinf(self._number(end, param, ctx)):
-                self.fail(f"{_short(item)} never ends: a range needs two finite ends.", param, ctx)
+                self.fail(f"{_short(item)} is infinite: a range needs two finite ends.", param, ctx)
         if len(ends) == 3 and not (DECIMAL.fullmatch(ends[2]) and float(ends[2]) > 0):
-            self.fail(f"{_short(ends[2])} is no step: a step is a number above 0.", param, ctx)
+            self.fail(f"{_short(ends[2])} is not a valid step: a step is a number above 0.", param, ctx)
         first, last, step = Decimal(ends[0]), Decimal(ends[1]), Decimal(ends[2]) if len(ends) == 3 else self.step
         if first > last:
-            self.fail(f"{_short(item)} runs backwards: write the smaller number first.", param, ctx)
+            self.fail(f"{_short(item)} is descending: write the smaller number first.", param, ctx)
         count = (last - first) / step + 1
         if count > MOST:
-            self.fail(f"{_short(item)} comes to more than {MOST} numbers.", param, ctx)
+            self.fail(f"{_short(item)} has more than {MOST} numbers.", param, ctx)
         return [self._number(str(first + i * step), param, ctx) for i in range(int(count))]
 
     def _number(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -82,7 +82,7 @@ class NumberList(click.ParamType[Any]):
         start = f"above {self.least:g}" if self.above else f"from {self.least:g}"
         if self.most < math.inf:
             return f"{kind} {start} to {self.most:g}"
-        return f"{kind} {start}{' or inf' if self.infinite else ' on'}"
+        return f"{kind} {start}{' or inf' if self.infinite else ' up'}"
 
 
 def _short(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The options of a run: their types, ranges and defaults, and what they make together."""
+"""The options of a run: their types, ranges and defaults, and the RunOptions they make."""
 
 import math
 import re
@@ -43,7 +43,7 @@ class Whole(click.ParamType[Any]):
             number = int(value)
             if number >= self.least and (self.most is None or number <= self.most):
                 return number
-        span = f"from {self.least} on" if self.most is None else f"from {self.least} to {self.most}"
+        span = f"of at least {self.least}" if self.most is None else f"from {self.least} to {self.most}"
         self.fail(f"{value!r} is not a whole number {span}.", param, ctx)
 
 
@@ -65,7 +65,7 @@ class Real(click.ParamType[Any]):
         high_enough = number > self.least if self.above else number >= self.least
         if math.isfinite(number) and high_enough and number <= self.most:
             return number
-        span = f"above {self.least:g}" if self.above else f"from {self.least:g} on"
+        span = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
         if self.most < math.inf:
             span = f"{span} and at most {self.most:g}"
         self.fail(f"{value!r} is not a number {span}.", param, ctx)
@@ -89,7 +89,7 @@ class Device(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", str(value)):
             return str(value)
-        self.fail(f"{value!r} is none of auto, cpu, cuda, cuda:N, mps.", param, ctx)
+        self.fail(f"{value!r} is not one of auto, cpu, cuda, cuda:N, mps.", param, ctx)
 
 
 class NonEmpty(click.ParamType[Any]):
@@ -97,9 +97,9 @@ class NonEmpty(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not value:
-            self.fail("an empty text cannot end a run.", param, ctx)
+            self.fail("an empty string cannot end a run.", param, ctx)
         if not _is_utf8(value):
-            self.fail("this is not UTF-8 text.", param, ctx)
+            self.fail("not UTF-8 text.", param, ctx)
         return str(value)
 
 
@@ -116,7 +116,7 @@ class Condition(click.ParamType[Any]):
 
 
 def _is_utf8(text: str) -> bool:
-    """Whether an argument was UTF-8: what was not comes as lone surrogates."""
+    """Whether an argument was valid UTF-8: invalid bytes arrive as lone surrogates."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
@@ -139,33 +139,33 @@ def _drafter_option(option: DrafterOption) -> Callable[[Command], Command]:
 
 
 RUN_OPTIONS = [
-    click.option("--draft", metavar="MODEL", help="Draft model: hub id, folder or bundled:draft; with --target."),
-    click.option("--target", metavar="MODEL", help="Target model; hub:ID means the hub even beside a folder ID."),
-    click.option("--draft-revision", metavar="REV", help="Branch, tag or commit of the draft on the hub."),
-    click.option("--target-revision", metavar="REV", help="Branch, tag or commit of the target on the hub."),
-    click.option("--offline", is_flag=True, help="Ask nothing of the hub: models come from its cache."),
-    click.option("--trust-remote-code", is_flag=True, help="Run Python files that come with a model."),
-    click.option("--allow-pickle", is_flag=True, help="Read weights that are there as pickle files only."),
+    click.option("--draft", metavar="MODEL", help="Draft model: hub id, folder or bundled:draft; needs --target."),
+    click.option("--target", metavar="MODEL", help="Target model; hub:ID means the hub even if a folder ID exists."),
+    click.option("--draft-revision", metavar="REV", help="Branch, tag or commit of the draft model on the hub."),
+    click.option("--target-revision", metavar="REV", help="Branch, tag or commit of the target model on the hub."),
+    click.option("--offline", is_flag=True, help="Do not contact the hub; use its cache."),
+    click.option("--trust-remote-code", is_flag=True, help="Run Python code from model repositories."),
+    click.option("--allow-pickle", is_flag=True, help="Allow weights stored as pickle files."),
     click.option("--device", type=Device(), default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps."),
-    click.option("--draft-device", type=Device(), help="Of the draft alone.  [default: as target's]"),
+    click.option("--draft-device", type=Device(), help="Device of the draft model.  [default: the target's]"),
     click.option(
         "--dtype",
         type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
         default="auto",
         show_default=True,
-        help="Of the weights; probabilities are float32 or better always.",
+        help="Type of the weights; probabilities are always at least float32.",
     ),
     click.option(
         "--compile/--no-compile",
         default=None,
-        help="Compile both models, which takes a minute at first: faster rounds.  [default: on CUDA]",
+        help="Compile both models: a minute at the start, then faster rounds.  [default: on CUDA]",
     ),
     click.option(
         "--drafter",
         type=click.Choice(list(DRAFTERS)),
         default=DEFAULT_DRAFTER,
         show_default=True,
-        help=f"What drafts: {_either(spec.phrase for spec in DRAFTERS.values())}.",
+        help=f"Source of the drafts: {_either(spec.phrase for spec in DRAFTERS.values())}.",
     ),
     *(_drafter_option(option) for spec in DRAFTERS.values() for option in spec.options),
     click.option(
@@ -175,54 +175,73 @@ RUN_OPTIONS = [
         show_default=True,
         help=f"Acceptance rule: {' or '.join(f'{rule.name} ({rule.help})' for rule in RULES.values())}.",
     ),
-    click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted in a round; 0: none."),
+    click.option(
+        "--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted per round; 0: no drafting."
+    ),
     click.option(
         "--temperature",
         type=Real(0, MAX_TEMPERATURE),
         default=1.0,
         show_default=True,
-        help="Of both models; 0: greedy.",
+        help="Temperature of both models; 0: greedy.",
     ),
     click.option(
         "--draft-temperature",
         type=Real(0, MAX_TEMPERATURE),
-        help="Of the draft alone; exact for any.  [default: as target's]",
+        help="Temperature of the draft; the output stays exact.  [default: the target's]",
+    ),
+    click.option("--top-k", type=Whole(1, MAX_COUNT), metavar="N", help="Sample from the N most probable ids."),
+    click.option(
+        "--top-p",
+        type=Real(0, 1, above=True),
+        metavar="F",
+        help="Sample from the smallest set of ids with probability F.",
     ),
     click.option(
-        "--top-k", type=Whole(1, MAX_COUNT), metavar="N", help="Keep the N most probable ids of either model."
+        "--seed",
+        type=Whole(0, MAX_SEED),
+        default=0,
+        show_default=True,
+        help="Random seed; the same seed gives the same run.",
     ),
-    click.option("--top-p", type=Real(0, 1, above=True), metavar="F", help="Keep the least set of mass F."),
-    click.option("--seed", type=Whole(0, MAX_SEED), default=0, show_default=True, help="Same seed, same run."),
-    click.option(
-        "--prompt", "prompts", multiple=True, metavar="TEXT", help="Text to go on from; repeatable in the app."
-    ),
+    click.option("--prompt", "prompts", multiple=True, metavar="TEXT", help="Text to continue; repeatable in the app."),
     click.option("--prompt-file", metavar="FILE", help="Read the prompt from a file; - is standard input."),
-    click.option("--chat", is_flag=True, help="Put the prompt through the target's chat template."),
+    click.option("--chat", is_flag=True, help="Apply the target's chat template to the prompt."),
     click.option(
-        "--max-new-tokens", type=Whole(1, MAX_COUNT), default=256, show_default=True, help="Budget of the text."
-    ),
-    click.option("--min-new-tokens", type=Whole(0, MAX_COUNT), default=0, show_default=True, help="No end id before."),
-    click.option("--stop", type=NonEmpty(), multiple=True, metavar="TEXT", help="End before this text; repeatable."),
-    click.option(
-        "--calibrate", type=Whole(0, 1000), default=5, show_default=True, help="Timed one-token steps; 0 skips them."
+        "--max-new-tokens", type=Whole(1, MAX_COUNT), default=256, show_default=True, help="Maximum length of the text."
     ),
     click.option(
-        "--no-inspect", is_flag=True, help="Leave out what rates do not need: ranks, entropies, top lists; faster."
+        "--min-new-tokens",
+        type=Whole(0, MAX_COUNT),
+        default=0,
+        show_default=True,
+        help="Minimum length before an end token.",
     ),
-    click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace of the run."),
-    click.option("--force", is_flag=True, help="Run a pair that check refuses; overwrite FILE."),
+    click.option("--stop", type=NonEmpty(), multiple=True, metavar="TEXT", help="Stop before this text; repeatable."),
+    click.option(
+        "--calibrate",
+        type=Whole(0, 1000),
+        default=5,
+        show_default=True,
+        help="One-token steps to time for calibration; 0: none.",
+    ),
+    click.option(
+        "--no-inspect", is_flag=True, help="Omit ranks, entropies and top lists, which rates do not need; faster."
+    ),
+    click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record the run to a trace file."),
+    click.option("--force", is_flag=True, help="Run a pair that check refuses; overwrite the trace file."),
 ]
 DISPLAY_OPTIONS = [
     click.option("--theme", metavar="NAME", help="A theme by name; `specviz themes` lists them."),
     click.option("--paused", is_flag=True, help="Open paused."),
     click.option("--present", is_flag=True, help="Open as a presentation; it waits for a key unless --pace is given."),
-    click.option("--title", default="", metavar="TEXT", help="A line of your own above the presentation."),
+    click.option("--title", default="", metavar="TEXT", help="Title line of the presentation."),
     click.option(
         "--pace",
         type=Pace(),
         default="auto",
         show_default=True,
-        help="Seconds between rounds, in a presentation between phases; 0: full speed.",
+        help="Seconds between rounds (between phases in a presentation); 0: full speed.",
     ),
     click.option(
         "--break",
@@ -230,7 +249,7 @@ DISPLAY_OPTIONS = [
         type=Condition(),
         multiple=True,
         metavar="CONDITION",
-        help="Pause where it holds: N<=1, reject<=2, overlap<.3, p/q<.1, token=ID, text~REGEX, streak>=5, end, |z|>3; "
+        help="Pause when it holds: N<=1, reject<=2, overlap<.3, p/q<.1, token=ID, text~REGEX, streak>=5, end, |z|>3; "
         "repeatable.",
     ),
     click.option("--ascii", is_flag=True, help="Draw with ASCII only."),
@@ -238,7 +257,7 @@ DISPLAY_OPTIONS = [
 
 
 def options(groups: list[Any]) -> Callable[[Command], Command]:
-    """Decorate a command with all of ``groups``."""
+    """Decorator that adds all of ``groups`` to a command."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(groups):
@@ -249,7 +268,7 @@ def options(groups: list[Any]) -> Callable[[Command], Command]:
 
 
 def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
-    """The RunOptions that the options in ``given`` make. Raises click.UsageError where they do not go together."""
+    """The RunOptions of the parsed options. Raises click.UsageError if they cannot be combined."""
     temperature = given["temperature"]
     draft_temperature = given["draft_temperature"]
     settings = Settings(
@@ -291,16 +310,16 @@ def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
 
 
 def _draft(given: dict[str, Any]) -> str | None:
-    """The draft model: named with the target, or bundled; a drafter that needs none has one only if it is named."""
+    """The draft model: the one given with the target, else the bundled one, else None if the drafter needs none."""
     draft, target, drafter = given["draft"], given["target"], given["drafter"]
     if draft is not None and target is None:
-        raise click.UsageError("--draft needs --target beside it: name both models, or neither for the bundled pair.")
+        raise click.UsageError("--draft needs --target: name both models, or neither to use the bundled pair.")
     if draft is None and drafter in WITHOUT_DRAFT_MODEL:
         return None
     if draft is None and target is not None:
         raise click.UsageError(
-            "--target needs --draft beside it: name both models, or neither for the bundled pair. "
-            f"{' and '.join(f'--drafter {name}' for name in WITHOUT_DRAFT_MODEL)} need no draft."
+            "--target needs --draft: name both models, or neither to use the bundled pair. "
+            f"{' and '.join(f'--drafter {name}' for name in WITHOUT_DRAFT_MODEL)} need no draft model."
         )
     return draft or BUNDLED_DRAFT
 
@@ -312,28 +331,28 @@ def _drafting(given: dict[str, Any]) -> Mapping[str, Any]:
         for option in spec.options:
             value = given[option.name]
             if option.kind == "file" and value is not None and not Path(value).expanduser().is_file():
-                raise click.UsageError(f"{option.flag} {value}: there is no such file.")
+                raise click.UsageError(f"{option.flag} {value}: no such file.")
     return drafter_options(**{name: given[name] for name in drafter_options()})
 
 
 def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple[str, str], ...]:
     if file is not None:
         if texts:
-            raise click.UsageError("--prompt and --prompt-file exclude each other: give one of them.")
+            raise click.UsageError("--prompt and --prompt-file cannot be combined.")
         return (("file", _read_prompt(file)),)
     if not all(map(_is_utf8, texts)):
-        raise click.UsageError("--prompt is not UTF-8 text. Give it in a file by --prompt-file, or in UTF-8.")
+        raise click.UsageError("--prompt is not UTF-8 text. Encode it as UTF-8, or use --prompt-file.")
     if one and len(texts) > 1:
-        raise click.UsageError(f"--prompt was given {len(texts)} times, and this command takes one.")
+        raise click.UsageError(f"--prompt was given {len(texts)} times, but this command takes one.")
     if len(texts) > 9:
-        raise click.UsageError(f"--prompt was given {len(texts)} times; there are nine digits to choose by.")
+        raise click.UsageError(f"--prompt was given {len(texts)} times; the app takes at most 9.")
     named = tuple((f"prompt {n}", text) for n, text in enumerate(texts, 1))
     return named or PREPARED_PROMPTS
 
 
 def _read_prompt(file: str) -> str:
     if file == "-" and sys.stdin and sys.stdin.isatty():
-        say("Type the prompt, and end it with ctrl+D on a line of its own.")
+        say("Type the prompt, then press ctrl+D on an empty line.")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8")

@@ -23,13 +23,13 @@ Cells = Sequence[str]
 
 
 def print_table(titles: Cells, rows: Sequence[Cells], *, heads: int = 0, left: Sequence[int] = ()) -> None:
-    """``rows`` under ``titles``, as wide as stdout is.
+    """Print ``rows`` under ``titles``, as wide as stdout.
 
-    Where that is too narrow, the table is printed as several below each other, each of which begins with the first
-    ``heads`` columns. Columns stand to the right but those of ``left``.
+    If stdout is too narrow, the table is split into several, each of which repeats the first ``heads`` columns. Columns
+    are right-aligned except those of ``left``.
     """
-    told = [[plain_words(cell, sys.stdout) for cell in row] for row in (titles, *rows)]
-    widths = [max(map(cell_len, column)) for column in zip(*told, strict=True)]
+    cells = [[plain_words(cell, sys.stdout) for cell in row] for row in (titles, *rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= room() else 1
     for number, columns in enumerate(stacks(widths, room(), heads, gap)):
         if number:
@@ -40,35 +40,35 @@ def print_table(titles: Cells, rows: Sequence[Cells], *, heads: int = 0, left: S
             pad_edge=False,
             padding=(0, gap - 1, 0, 0),
         )
-        for place in columns:
-            table.add_column(told[0][place], justify="left" if place in left else "right", no_wrap=True)
-        for row in told[1:]:
-            table.add_row(*(row[place] for place in columns))
-        needed = sum(widths[place] for place in columns) + gap * (len(columns) - 1)
+        for column in columns:
+            table.add_column(cells[0][column], justify="left" if column in left else "right", no_wrap=True)
+        for row in cells[1:]:
+            table.add_row(*(row[column] for column in columns))
+        needed = sum(widths[column] for column in columns) + gap * (len(columns) - 1)
         Console(file=sys.stdout, width=max(needed, room()), no_color=True, highlight=False).print(table)
 
 
 def room() -> int:
-    """Cells of a line on stdout."""
+    """Width of stdout in cells."""
     return Console(file=sys.stdout).width
 
 
 def stacks(widths: Sequence[int], room: int, heads: int, gap: int) -> list[list[int]]:
-    """The columns of each table: the heads, and as many of the others as fit, at least one."""
+    """The columns of each table: the heads, and as many others as fit, at least one."""
     first = list(range(heads))
-    found: list[list[int]] = []
+    tables: list[list[int]] = []
     columns = first
-    for place in range(heads, len(widths)):
-        wider = [*columns, place]
+    for column in range(heads, len(widths)):
+        wider = [*columns, column]
         if len(columns) > heads and sum(widths[i] for i in wider) + gap * (len(wider) - 1) > room:
-            found.append(columns)
-            wider = [*first, place]
+            tables.append(columns)
+            wider = [*first, column]
         columns = wider
-    return [*found, columns]
+    return [*tables, columns]
 
 
 def columns_beside(y_ticks: Iterable[str]) -> int:
-    """How many columns the terminal leaves a chart with such labels."""
+    """Columns left for a chart next to these labels."""
     return max(20, min(_WIDEST, shutil.get_terminal_size().columns) - 3 - max(map(len, y_ticks)))
 
 
@@ -81,11 +81,11 @@ def print_chart(
     style: Callable[[str], str],
     key: Iterable[tuple[str, str, str]],
 ) -> None:
-    """The chart, and below it ``key``: (sign, name of its style, what it says). ``style``: rich's style by its name."""
+    """Print the chart, then ``key``: (sign, name of its style, description). ``style`` maps a name to rich's style."""
     from specviz.render.chart_painter import paint
 
     painter = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
     for line in paint(grid, layers, y_ticks, signs, k_ticks):
         painter.print(Text.assemble(*((text, style(name)) for text, name in line)), soft_wrap=True)
-    for sign, name, told in key:
-        painter.print(Text.assemble((f"  {sign}  ", style(name)), plain_words(told, sys.stdout)), soft_wrap=True)
+    for sign, name, text in key:
+        painter.print(Text.assemble((f"  {sign}  ", style(name)), plain_words(text, sys.stdout)), soft_wrap=True)

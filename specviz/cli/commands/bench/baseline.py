@@ -1,4 +1,4 @@
-"""`specviz bench --baseline hf`: the same by transformers, in turns."""
+"""`specviz bench --baseline hf`: a comparison with assisted generation in transformers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,9 @@ TITLES = ("", "specviz\ntokens/s", "assisted\ntokens/s", "\nratio", "round\nms",
 
 
 def refuse_unfair(options: RunOptions, drafters: Sequence[str]) -> None:
-    """Raise click.UsageError for what assisted generation of transformers does otherwise or not at all."""
+    """Raise click.UsageError for settings that assisted generation lacks or treats differently."""
     settings = options.settings
-    asked = {
+    unsupported = {
         "--drafter": list(drafters) != [DEFAULT_DRAFTER],
         "--rule": settings.rule != EXACT.name,
         "--draft-temperature": settings.draft_temperature != settings.temperature,
@@ -32,9 +32,9 @@ def refuse_unfair(options: RunOptions, drafters: Sequence[str]) -> None:
         "--stop": bool(options.stop),
         "--min-new-tokens": options.min_new_tokens > 0,
     }
-    if names := [name for name, is_asked in asked.items() if is_asked]:
+    if names := [name for name, is_set in unsupported.items() if is_set]:
         raise click.UsageError(
-            f"--baseline compares draft models under the exact rule, without cuts: leave {', '.join(names)} away."
+            f"--baseline compares draft models under the exact rule without top-k or top-p: remove {', '.join(names)}."
         )
 
 
@@ -61,14 +61,14 @@ def measure_baseline(
 
 
 def print_baseline(rows: Sequence[BaselineRow], config: Mapping[str, Any]) -> None:
-    """The table on stdout, and what it is."""
+    """Print the table and its notes."""
     print_table(
         TITLES, baseline_table(rows), baseline_notes(rows, config, greedy=config["temperature"] <= GREEDY_AT_OR_BELOW)
     )
 
 
 def baseline_table(rows: Sequence[BaselineRow]) -> list[list[str]]:
-    """A row a K, the cells under TITLES."""
+    """One row per K, the cells under TITLES."""
     figures: list[tuple[Callable[[BaselineRow], Spread | None], bool]] = [
         (lambda row: row.tokens_per_s, False),
         (lambda row: row.baseline_tokens_per_s, False),
@@ -83,23 +83,23 @@ def baseline_table(rows: Sequence[BaselineRow]) -> list[list[str]]:
 
 
 def baseline_notes(rows: Sequence[BaselineRow], config: Mapping[str, Any], *, greedy: bool) -> list[str]:
-    """What was compared, and whether it is the same text."""
+    """What was compared, and whether both engines gave the same text."""
     version = config["versions"]["transformers"]
     if not greedy:
-        text = "The texts are drawn, so they are not the same."
+        text = "The texts are sampled, so they differ."
     elif all(row.same_text for row in rows):
-        text = "Every text is the same on both sides."
+        text = "Both engines gave the same texts."
     else:
-        parting = ", ".join(f"K {row.k}" for row in rows if not row.same_text)
-        text = f"Not every text is the same on both sides ({parting}): where two tokens score alike, rounding decides."
+        differing = ", ".join(f"K {row.k}" for row in rows if not row.same_text)
+        text = f"Some texts differ ({differing}): where two tokens are almost equally likely, rounding decides."
     alone = " (specviz compiled, transformers not)" if config.get("compiled") else ""
     return [
-        f"Against assisted generation of transformers {version}{alone}: K in every round, no confidence threshold, in "
-        "turns; tokens behind the first round over the time behind it, everything included.",
+        f"Compared with assisted generation in transformers {version}{alone}: K in every round, no confidence "
+        "threshold, interleaved; tokens per second after the first round, overhead included.",
         text,
-        f"Most memory: {_most(rows, lambda row: row.peak)} by specviz, {_most(rows, lambda row: row.baseline_peak)} by "
+        f"Peak memory: {_most(rows, lambda row: row.peak)} by specviz, {_most(rows, lambda row: row.baseline_peak)} by "
         f"transformers ({'tensors on the GPU' if str(config['device']).startswith('cuda') else 'the whole process'}).",
-        "forwards: those of the same rounds again, with nothing around them; share outside: what is left of a round.",
+        "forwards: the forward passes of the same rounds alone; share outside: the rest of a round.",
     ]
 
 

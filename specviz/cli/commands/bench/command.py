@@ -1,4 +1,4 @@
-"""`specviz bench`: plain and speculative decoding measured beside what is predicted of them."""
+"""`specviz bench`: plain and speculative decoding, measured and predicted."""
 
 import json
 import re
@@ -15,7 +15,7 @@ import click
 from specviz.bench.baseline import ComparisonResult, baseline_rows, plan_comparisons, summarise_baseline
 from specviz.bench.plan import DrafterVariant, Plan
 from specviz.cli.commands.bench.baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
-from specviz.cli.shared.loading import Loading, locator
+from specviz.cli.shared.loading import LoadProgress, locator
 from specviz.cli.shared.run_options import RUN_OPTIONS, Whole
 from specviz.core.drafters import DEFAULT_DRAFTER, DRAFTERS
 from specviz.core.events import Event, Notice, Progress
@@ -53,7 +53,7 @@ class Wholes(click.ParamType[Any]):
                         self.fail(f"{span[0]}..{span[-1]} descends: write {span[-1]}..{span[0]}.", param, ctx)
                 return tuple(sorted({n for span in spans for n in range(span[0], span[-1] + 1)}))
         self.fail(
-            f"{value!r} is no list (1,2,4) or range (1..8) of whole numbers from {self.least} to {self.most}.",
+            f"{value!r} is not a list (1,2,4) or range (1..8) of whole numbers from {self.least} to {self.most}.",
             param,
             ctx,
         )
@@ -91,8 +91,8 @@ def _listed(conjunction: str) -> str:
     return f"{', '.join(names)} {conjunction} {last}"
 
 
-def but(options: list[Any], *names: str) -> list[Any]:
-    """``options`` without those of these parameter names."""
+def without(options: list[Any], *names: str) -> list[Any]:
+    """``options`` without the parameters ``names``."""
 
     def name(option: Callable[..., Any]) -> str:
         probe = option(lambda: None)
@@ -113,43 +113,45 @@ BENCH_OPTIONS = [
         show_default=True,
         help=f"List of {_listed('and')}, compared side by side.",
     ),
-    click.option("--repeats", type=Whole(1, 1000), default=5, show_default=True, help="How often all is measured."),
     click.option(
-        "--prompts", "prompts_file", metavar="FILE", help="A prompt a line, \\n for a line break; - is standard input."
+        "--repeats", type=Whole(1, 1000), default=5, show_default=True, help="Repeat all measurements this often."
     ),
-    click.option("--plot", is_flag=True, help="Behind the tables, the speedup over K, measured and predicted."),
-    click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the tables."),
     click.option(
-        "--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, show_default=True, help="Tokens of each run."
+        "--prompts",
+        "prompts_file",
+        metavar="FILE",
+        help="One prompt per line, \\n for a line break; - is standard input.",
     ),
+    click.option("--plot", is_flag=True, help="Also plot the measured and predicted speedup over K."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the tables."),
+    click.option("--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, show_default=True, help="Tokens per run."),
     click.option(
         "--baseline",
         type=click.Choice(ENGINES),
-        help="Also in turns with another engine at the same K: hf, assisted generation of transformers.",
+        help="Compare with another engine at the same K: hf is assisted generation in transformers.",
     ),
-    *but(RUN_OPTIONS, "k", "drafter", "max_new_tokens", "record"),
+    *without(RUN_OPTIONS, "k", "drafter", "max_new_tokens", "record"),
 ]
 
 
 def read_prompts(text: str) -> tuple[str, ...]:
-    """The prompts of a file: one a line, empty lines aside; \\n, \\t and \\\\ stand for a line break, a tab and a
-    backslash."""
+    """The prompts of a file, one per non-empty line; \\n, \\t and \\\\ mean a line break, a tab and a backslash."""
     lines = (line.removesuffix("\r") for line in text.split("\n") if line.strip())
     return tuple(ESCAPE.sub(lambda escape: ESCAPED[escape[1]], line) for line in lines)
 
 
 def with_prompts(options: RunOptions, file: str | None, *, given: bool) -> RunOptions:
-    """``options`` with the prompts to measure: those of ``file``; the one that was ``given``; else the bundled ones.
+    """``options`` with the prompts to measure: those of ``file``, else the one ``given``, else the bundled ones.
 
-    Raises click.UsageError where that cannot be.
+    Raises click.UsageError for a file without prompts, or with both.
     """
     if file is not None and given:
-        raise click.UsageError("--prompts brings its own prompts: leave --prompt and --prompt-file away.")
+        raise click.UsageError("--prompts cannot be combined with --prompt or --prompt-file.")
     if given:
         return options
     prompts = read_prompts(_prompts_file(file))
     if not prompts:
-        raise click.UsageError(f"--prompts {file} has no prompt. Write one a line.")
+        raise click.UsageError(f"--prompts {file} contains no prompts. Write one per line.")
     return replace(options, prompts=tuple((f"prompt {n}", text) for n, text in enumerate(prompts, 1)))
 
 
@@ -157,7 +159,7 @@ def _prompts_file(file: str | None) -> str:
     if file is None:
         return files("specviz.bundled").joinpath("prompts.txt").read_text("utf-8")
     if file == "-" and sys.stdin and sys.stdin.isatty():
-        say("Type the prompts, one a line, and end them with ctrl+D on a line of its own.")
+        say("Type the prompts, one per line, then press ctrl+D on an empty line.")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8").removeprefix("\ufeff")
@@ -177,7 +179,7 @@ def bench(
     *,
     plotted: bool = False,
 ) -> int:
-    """Measure and print; the process's exit code. An interruption ends with the repeats that are complete."""
+    """Measure, print, and return the exit code. An interrupted benchmark reports the repeats that are complete."""
     if baseline:
         refuse_unfair(options, [drafter.name for drafter in drafters])
     source = _opened(options, drafters)
@@ -228,24 +230,24 @@ def bench(
 
 
 def _opened(options: RunOptions, drafters: tuple[DrafterVariant, ...]) -> "Bench":
-    loading = Loading()
+    progress = LoadProgress()
 
-    def tell(event: Event) -> None:
+    def show_event(event: Event) -> None:
         match event:
             case Notice(message):
                 say(f"note: {safe_terminal_text(message)}")
             case Progress() if sys.stderr.isatty():
-                loading.tell(event)
+                progress.report(event)
 
-    places = locator(options.pair, tell).locate_pair()
-    tell(Progress("import"))
+    locations = locator(options.pair, show_event).locate_pair()
+    show_event(Progress("import"))
     from specviz.decoder.measuring.runner import open_bench
 
-    return open_bench(options, tell, places, drafters)
+    return open_bench(options, show_event, locations, drafters)
 
 
 def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]", *, forward_only_tasks: bool) -> None:
-    """Run every task of the plan into ``samples``; ``forward_only_tasks``: time the forwards of some again."""
+    """Run every task of the plan into ``samples``; ``forward_only_tasks``: repeat some with forward passes alone."""
     from specviz.bench.samples import sample
 
     tasks = plan.tasks(seed)
@@ -258,9 +260,9 @@ def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]", *,
 
 @contextmanager
 def _progress(total: int, label: str = "measuring") -> Iterator[Callable[[], None]]:
-    """A bar on stderr if that is a terminal, with the time left; the function that says that one more task is done.
+    """A progress bar on stderr if that is a terminal. Yields the function to call after each task.
 
-    It is drawn between tasks only: nothing else runs while one is measured.
+    The bar is drawn only between tasks, so that nothing else runs during a measurement.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

@@ -1,4 +1,4 @@
-"""`specviz bench --plot`: the measured speedup over K beside what was predicted, in the terminal."""
+"""`specviz bench --plot`: the measured and predicted speedup over K as a chart in the terminal."""
 
 import sys
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _CELLS_A_TICK = 4
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What is drawn of one drafter, by K: the measured speedup and both predictions."""
+    """The measured speedup and both predictions of one drafter, by K."""
 
     measured: dict[int, Spread]
     model: dict[int, float]
@@ -32,7 +32,7 @@ class Series:
 
 
 def plot(report: BenchReport) -> None:
-    """A chart for each drafter that was measured."""
+    """One chart per measured drafter."""
     for drafter in report.plan.drafters:
         rows = [row for row in report.rows if row.drafter == drafter and row.speedup]
         if rows:
@@ -68,7 +68,7 @@ def _chart(series: Series, name: str, most: int) -> None:
     layers += [*marks("model", series.model), *marks("cost", series.cost)]
     layers += marks("measured", {k: each.median for k, each in series.measured.items()})
     key = [
-        ("measured", any(series.measured), f"measured, {signs.test} from quartile to quartile"),
+        ("measured", any(series.measured), f"measured, {signs.test} between the quartiles"),
         ("model", any(series.model), "predicted by the model"),
         ("cost", any(series.cost), "predicted by measured cost"),
     ]
@@ -81,31 +81,31 @@ def _chart(series: Series, name: str, most: int) -> None:
         k_ticks(columns, most),
         signs,
         lambda style: STYLES.get(style, "dim"),
-        [(MARKERS[style], style, told) for style, there, told in key if there],
+        [(MARKERS[style], style, text) for style, drawn, text in key if drawn],
     )
 
 
 def _within(grid: Grid, values: dict[int, float], line: Layer) -> Layer:
-    """``line`` from the first K of ``values`` to the last."""
+    """``line`` clipped to the range of K in ``values``."""
     ends = [grid.column(k + 1, grid.columns) for k in values]
     across = DOTS_X if line.fine else 1
     return replace(line, points=[(x, y) for x, y in line.points if min(ends) <= x // across <= max(ends)])
 
 
 def between(values: dict[int, float], most: int) -> list[float | None]:
-    """A value for each K = 0, ..., ``most``, on straight lines between those there are; None outside of them."""
-    found: list[float | None] = [None] * (most + 1)
+    """A value for each K = 0, ..., ``most``, interpolated linearly; None outside the range of ``values``."""
+    interpolated: list[float | None] = [None] * (most + 1)
     ks = sorted(values)
     for low, high in pairwise(ks):
         for k in range(low, high):
             share = (k - low) / (high - low)
-            found[k] = values[low] + (values[high] - values[low]) * share
+            interpolated[k] = values[low] + (values[high] - values[low]) * share
     for k in ks[-1:]:
-        found[k] = values[k]
-    return found
+        interpolated[k] = values[k]
+    return interpolated
 
 
 def k_ticks(columns: int, most: int) -> dict[str, int]:
-    """Where K = 0, 1, 2, ... stand on a grid that begins at K = 0, as many of them as there is room for."""
+    """Labels and columns of K = 0, 1, 2, ... on a grid that starts at K = 0, as many as fit."""
     step = next(step for step in (1, 2, 4, 8, 16) if _CELLS_A_TICK * most <= columns * step)
     return {str(k): k + 1 for k in range(0, most + 1, step)}

@@ -1,4 +1,4 @@
-"""What `specviz bench` prints: what was measured, then the speedups beside their predictions, with reasons."""
+"""The tables of `specviz bench`: the measurements, then the speedups with their predictions and reasons."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ DASH = "–"
 PLAIN_BOX = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)
 """SIMPLE in ASCII."""
 ROOMY = 100
-"""Columns of the terminal from which cells stand further apart."""
+"""Terminal width from which columns have wider gaps."""
 NUMBERS: list[tuple[str, Callable[[Measurement], Spread | None], bool]] = [
     ("tokens/s", lambda m: m.decoding_tokens_per_s, False),
     ("draft\nms/step", lambda m: m.draft_step_ms, False),
@@ -32,7 +32,7 @@ NUMBERS: list[tuple[str, Callable[[Measurement], Spread | None], bool]] = [
 ]
 """(title, number, whether it is a rate)."""
 POSITIONS = 4
-"""Draft positions shown of each drafter; twice as many where there is room."""
+"""Draft positions shown per drafter; twice as many on a wide terminal."""
 SPEEDUPS = ("K", "speedup\nmeasured", "by the\nmodel", "\noff", "measured\ncost", "\noff")
 FACTORS = {
     "acceptance": "α",
@@ -45,11 +45,11 @@ FACTORS = {
     "unevenness": "uneven",
     "repeats": "rest",
 }
-"""Titles of the factors, by their names."""
-FACTORS_IN_WORDS = (
-    "α: other acceptance on the measured prompts; K_r: rounds that drafted fewer than K; indep.: acceptance is not "
-    "independent; draft, verify, decide: what they took; plain: T_p against a plain token; uneven: means against "
-    "medians; rest: medians of several repeats."
+"""Column titles of the factors."""
+FACTORS_NOTE = (
+    "α: acceptance differs on the measured prompts; K_r: rounds that drafted fewer than K; indep.: acceptance is not "
+    "independent; draft, verify, decide: their times; plain: T_p compared with a plain token; uneven: means compared "
+    "with medians; rest: medians of several repeats."
 )
 
 
@@ -63,19 +63,19 @@ def print_report(report: BenchReport, config: Mapping[str, Any]) -> None:
     _print(console, ["", *titles], measured_rows(report))
     if report.plan.drafters != (MODEL,):
         positions = min(report.plan.ks[-1], POSITIONS * (2 if console.width >= ROOMY else 1))
-        console.print(_text("The drafters side by side; α i: accepted / tested at draft position i."))
+        console.print(_text("Drafters compared; α i: accepted / tested at draft position i."))
         _print(console, drafter_titles(positions), drafter_rows(report, positions))
-    _print(console, [*SPEEDUPS, "why, where more than 15 % off"], speedup_rows(report), words_last=True)
+    _print(console, [*SPEEDUPS, "why, if more than 15 % off"], speedup_rows(report), words_last=True)
     if rows := factor_rows(report):
-        console.print(_text("Predicted / measured, and the factors of that:"))
+        console.print(_text("Predicted / measured, split into factors:"))
         _print(console, ["", "all", *FACTORS.values()], rows)
-        console.print(_text(FACTORS_IN_WORDS))
+        console.print(_text(FACTORS_NOTE))
     for line in notes(report):
         console.print(_text(line))
 
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]) -> None:
-    """A table of figures, and ``lines`` below it."""
+    """Print a table of numbers with ``lines`` below it."""
     console = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
     console.print()
     _print(console, titles, rows)
@@ -84,7 +84,7 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Seq
 
 
 def heading(report: BenchReport, config: Mapping[str, Any]) -> list[str]:
-    """What ran, how the prompts were used, and the calibration."""
+    """What was run, how the prompts were used, and the calibration."""
     plan, seed = report.plan, config["seed"]
     seeds = f"seed {seed}" if report.repeats == 1 else f"seeds {seed} to {seed + report.repeats - 1}"
     where = f"{config['device']} {config['dtype']} · {_count(config['threads'], 'thread')}"
@@ -103,7 +103,7 @@ def heading(report: BenchReport, config: Mapping[str, Any]) -> list[str]:
         safe_terminal_text(
             f"{', '.join(drafters)} > {config['target']} · {where} · T {config['temperature']:.2f} · {seeds}"
         ),
-        f"{' × '.join(size)}, in turns. {use}",
+        f"{' × '.join(size)}, interleaved. {use}",
         " · ".join(calibrated(report)),
     ]
 
@@ -118,7 +118,7 @@ def calibrated(report: BenchReport) -> list[str]:
 
 
 def measured_rows(report: BenchReport) -> list[list[str]]:
-    """A row a configuration: its name, then the cells of NUMBERS."""
+    """One row per configuration: its name, then the cells of NUMBERS."""
     named = [("target", report.target), ("draft", report.draft)]
     if MODEL not in report.plan.drafters:
         named.pop()
@@ -136,8 +136,8 @@ def drafter_titles(positions: int) -> list[str]:
 
 
 def drafter_rows(report: BenchReport, positions: int) -> list[list[str]]:
-    """A row a drafter and K, medians: α tested at the first ``positions`` draft positions, tokens/round, the time of a
-    drafted token, c, how many rounds had no draft, the measured speedup."""
+    """One row per drafter and K, as medians: α tested at the first ``positions`` positions, tokens/round, ms per
+    drafted token, c, plain rounds, measured speedup."""
     costs = {each.drafter: each.c for each in report.steps}
     return [
         [
@@ -154,7 +154,7 @@ def drafter_rows(report: BenchReport, positions: int) -> list[list[str]]:
 
 
 def speedup_rows(report: BenchReport) -> list[list[str]]:
-    """A row a K: K, measured, by the model, how far off, by measured cost, how far off, why."""
+    """One row per K: K, measured, by the model and its error, by measured cost and its error, why."""
     measured = stacked([row.speedup for row in report.rows], quartiles=report.repeats > 1)
     return [
         [
@@ -169,7 +169,7 @@ def speedup_rows(report: BenchReport) -> list[list[str]]:
 
 
 def factor_rows(report: BenchReport) -> list[list[str]]:
-    """A row a prediction that is off by more than 15 %: which, predicted / measured, and the factors of that."""
+    """One row per prediction that is off by more than 15 %: its name, predicted / measured, and the factors."""
     return [
         [f"{named(report, row)} {name}", f"{scored.off:.2f}", *(f"{factor.value:.2f}" for factor in scored.factors)]
         for row in report.rows
@@ -179,36 +179,35 @@ def factor_rows(report: BenchReport) -> list[list[str]]:
 
 
 def notes(report: BenchReport) -> list[str]:
-    """The conclusion, then what the numbers are."""
+    """The conclusion, then what the numbers mean."""
     lines = []
     if (best := report.fastest) and best.speedup:
-        verdict = "Slower than the target alone at every K; the least so" if best.slower else "Fastest"
+        verdict = "Slower than the target alone at every K; the fastest" if best.slower else "Fastest"
         lines.append(f"{verdict}: {named(report, best)}, {best.speedup.median:.2f} × the target alone.")
     if report.repeats > 1:
-        lines.append("Every number is the median of the repeats, with its quartiles below.")
-    lines.append("off: predicted against measured. (×f): how far that alone puts it off.")
+        lines.append("Every number is the median over the repeats, with the quartiles below.")
+    lines.append("off: predicted compared with measured. (×f): the error from that cause alone.")
     plain, step = report.target.token_ms, report.target_step_ms
     if plain:
         timed = (
-            f"; T_p, which both predictions take for it, is a step without sampling: {step.median:.2f}" if step else ""
+            f"; T_p, which both predictions use instead, is a step without sampling: {step.median:.2f}" if step else ""
         )
         lines.append(
-            f"Counted is decoding: draft + verify + decide. So counted a plain token takes {plain.median:.2f} ms"
-            f"{timed}."
+            f"Times cover decoding: draft + verify + decide. A plain token takes {plain.median:.2f} ms{timed}."
         )
     inspected = report.target.inspected_token_ms
-    looked_at = [(row, row.inspected_speedup) for row in report.rows]
-    speedups = [f"{speedup.median:.2f} at {named(report, row)}" for row, speedup in looked_at if speedup]
+    inspected_speedups = [(row, row.inspected_speedup) for row in report.rows]
+    speedups = [f"{speedup.median:.2f} at {named(report, row)}" for row, speedup in inspected_speedups if speedup]
     if inspected and speedups:
         lines.append(
-            f"With what specviz adds, a look at every round, it takes {inspected.median:.2f} ms, and the speedup is "
+            f"With specviz inspecting every round, it takes {inspected.median:.2f} ms, and the speedup is "
             f"{', '.join(speedups)}."
         )
     return lines
 
 
 def stacked(column: Sequence[Spread | None], *, is_rate: bool = False, quartiles: bool = True) -> list[str]:
-    """The cells of a column, median above quartiles, all with the decimals that its largest number leaves room for."""
+    """The cells of a column, median above quartiles, with as many decimals as its largest number allows."""
     largest = max((abs(value.q3) for value in column if value), default=0.0)
     digits = 3 if is_rate else 2 if largest < 10 else 1 if largest < 100 else 0
 
@@ -226,12 +225,12 @@ def stacked(column: Sequence[Spread | None], *, is_rate: bool = False, quartiles
 
 
 def named(report: BenchReport, row: Row) -> str:
-    """``K 4``, and among several drafters ``layers:2 K 4``."""
+    """``K 4``, or ``layers:2 K 4`` if there are several drafters."""
     return f"K {row.k}" if len(report.plan.drafters) == 1 else f"{row.drafter} K {row.k}"
 
 
 def _two_lines(report: BenchReport, row: Row) -> str:
-    """The same, broken where there are two names in it."""
+    """The same on two lines if there are two names."""
     return named(report, row).replace(" K ", "\nK ")
 
 
@@ -269,7 +268,7 @@ def _count(n: int, what: str) -> str:
 
 
 def _print(console: Console, titles: Sequence[str], rows: Sequence[Sequence[str]], *, words_last: bool = False) -> None:
-    """A table of figures, its first column to the left, and the last too if it holds ``words``."""
+    """Print a table. The first column is left-aligned, and the last too with ``words_last``."""
     box = SIMPLE if speaks_unicode(sys.stdout) else PLAIN_BOX
     padding = (0, 0) if console.width < ROOMY else (0, 1)
     table = Table(box=box, show_edge=False, pad_edge=False, padding=padding)

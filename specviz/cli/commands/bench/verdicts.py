@@ -1,4 +1,4 @@
-"""What a benchmark comes to: the best K of each drafter, and what of a round is not its forwards."""
+"""Results of a benchmark: the best K of each drafter, and the cost of a round outside its forward passes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from specviz.core.units import bytes_in_words
 from specviz.maths.formula_table import best_k_label
 
 BEST = ("best K", "measured", "by measured cost", "by the model", "at α", "at c")
-COSTS = ("", "round\nms", "forwards\nms", "share\noutside", "most\nmemory")
+COSTS = ("", "round\nms", "forwards\nms", "share\noutside", "peak\nmemory")
 
 
 def print_verdicts(report: BenchReport, config: Mapping[str, Any]) -> None:
@@ -22,16 +22,19 @@ def print_verdicts(report: BenchReport, config: Mapping[str, Any]) -> None:
 
 
 def cost_rows(report: BenchReport) -> list[list[str]]:
-    """A row for the target alone and each drafter and K, the cells under COSTS."""
-    every = [("target", report.cost, report.peak), *((named(report, row), row.cost, row.peak) for row in report.rows)]
-    costs = [cost or RoundCost(None, None, None) for _, cost, _ in every]
+    """One row for the target alone and for each drafter and K, the cells under COSTS."""
+    named_costs = [
+        ("target", report.cost, report.peak),
+        *((named(report, row), row.cost, row.peak) for row in report.rows),
+    ]
+    costs = [cost or RoundCost(None, None, None) for _, cost, _ in named_costs]
     quartiles = report.repeats > 1
     columns = [
-        [name for name, _, _ in every],
+        [name for name, _, _ in named_costs],
         stacked([cost.round_ms for cost in costs], quartiles=quartiles),
         stacked([cost.forwards_ms for cost in costs], quartiles=quartiles),
         stacked([cost.outside for cost in costs], is_rate=True, quartiles=quartiles),
-        [DASH if peak is None else bytes_in_words(peak) for _, _, peak in every],
+        [DASH if peak is None else bytes_in_words(peak) for _, _, peak in named_costs],
     ]
     return [list(cells) for cells in zip(*columns, strict=True)]
 
@@ -39,8 +42,8 @@ def cost_rows(report: BenchReport) -> list[list[str]]:
 def cost_notes(config: Mapping[str, Any]) -> list[str]:
     where = "tensors on the GPU" if str(config["device"]).startswith("cuda") else "the whole process"
     return [
-        "round: with everything in it, on one of the measured prompts a repeat; forwards: those of the same rounds "
-        f"again, with nothing around them; share outside: what is left. Most memory: of {where}, all models loaded."
+        "round: overhead included, on one of the measured prompts per repeat; forwards: the forward passes of the same "
+        f"rounds alone; share outside: the rest. Peak memory: {where}, with all models loaded."
     ]
 
 
@@ -55,10 +58,12 @@ def best_row(best: BestK) -> list[str]:
 
 def best_notes(report: BenchReport) -> list[str]:
     ks = ", ".join(map(str, report.plan.ks))
-    notes = [f"Measured and by measured cost: of K = {ks}; by the model: of K = 0 to {MAX_K}, α of all K together."]
+    notes = [
+        f"Measured and by measured cost: among K = {ks}; by the model: among K = 0 to {MAX_K}, with α pooled over K."
+    ]
     choices = (each for best in report.best for each in (best.measured, best.measured_cost, best.model))
     if any(choice and choice.k == 0 for choice in choices):
-        notes.append("0: do not speculate, the target alone is as fast or faster.")
+        notes.append("0: do not speculate; the target alone is at least as fast.")
     return notes
 
 
