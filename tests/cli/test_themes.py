@@ -37,7 +37,7 @@ def test_lines(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows["ocean"].split() == ["ocean", "light", "you", str(mine / "ocean.toml")]
     assert "reef" not in rows
     assert f"Your own themes go in {mine}:" in lines
-    told = lines[next(i for i, line in enumerate(lines) if line.startswith("reef is left out: ")) + 1 :]
+    told = lines[next(i for i, line in enumerate(lines) if line.startswith("reef is not loaded: ")) + 1 :]
     number = {key: GOOD.split("\n").index(text) + 1 for key, text in WRONG.items()}
     assert told == [
         f"  line {number['dark']}, dark: 0 is not true or false",
@@ -95,4 +95,4 @@ def test_before_there_is_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["themes"]) == 0
     out = capsys.readouterr().out
     assert f"Your own themes go in {loader.user_folder()} (create it first):" in out
-    assert "left out" not in out
+    assert "not loaded" not in out

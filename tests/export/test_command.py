@@ -108,7 +108,7 @@ def test_an_old_file_stays_until_the_new_one_is_complete(
         (("-o", "a.svg", "--pace", "2"), "--pace applies to cast, gif, not to svg."),
         (("-o", "a.html", "--size", "90x30"), "--size applies to cast, gif, not to html."),
         (("-o", "a.cast", "--size", "20x5"), "'20x5' is not a size such as 100x30; the minimum is 60x18."),
-        (("-o", "a.svg", "--theme", "nope"), "There is no theme 'nope'. There are: dark,"),
+        (("-o", "a.svg", "--theme", "nope"), "There is no theme 'nope'. Available: dark,"),
         (("-o", "none/a.md"), "none/a.md cannot be written (No such file or directory): choose another"),
     ],
 )

@@ -29,7 +29,7 @@ def test_a_theme_takes_the_place_of_its_kind() -> None:
 
 
 def test_an_unknown_theme() -> None:
-    with pytest.raises(SpecvizError, match=r"There is no theme 'nope'\. There are: dark"):
+    with pytest.raises(SpecvizError, match=r"There is no theme 'nope'\. Available: dark"):
         palettes("nope", load_themes())
 
 
