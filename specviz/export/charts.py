@@ -13,9 +13,9 @@ from specviz.stats.series import Series
 
 WIDTH, HEIGHT = 460, 232
 _LEFT, _RIGHT, _TOP, _BOTTOM = 38, 12, 50, 26
-_MOST_POINTS = 600
+_MAX_POINTS = 600
 """Most points of a line: more would not be visible."""
-_MOST_LABELLED = 5
+_MAX_LABELLED = 5
 """Most positions for which counts fit next to the bars."""
 _TICK_STEPS = (1, 2, 5)
 
@@ -96,7 +96,7 @@ def tokens(series: Series, rates: Rates) -> str:
 def positions(rates: Sequence[PositionRate]) -> str:
     """Acceptance by draft position, of the tests there and of all rounds."""
     axes = Axes(0.5, len(rates) + 0.5, 0.0, 1.0)
-    labelled = len(rates) <= _MOST_LABELLED
+    labelled = len(rates) <= _MAX_LABELLED
     body = [_y_axis(axes, {0.0: "0", 0.5: ".5", 1.0: "1"})]
     for at in rates:
         for name, offset, value, part, whole in (
@@ -206,7 +206,7 @@ def _band(axes: Axes, low: Values, high: Values, starts: Sequence[int]) -> str:
 
 def _runs(values: Values, starts: Sequence[int]) -> Iterator[list[tuple[int, float]]]:
     """Contiguous runs of (round, value), thinned; a segment or an undefined value starts a new one."""
-    stride = max(1, math.ceil(len(values) / _MOST_POINTS))
+    stride = max(1, math.ceil(len(values) / _MAX_POINTS))
     begins = set(starts)
     run: list[tuple[int, float]] = []
     for r, value in enumerate(values, start=1):

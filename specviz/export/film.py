@@ -21,7 +21,7 @@ _DRAFTING = 0.35
 """Share of a round's time that shows only its draft."""
 _LAST = 3.0
 """Duration of the last frame, in rounds."""
-_LEAST_TEXT = 5
+_MIN_TEXT = 5
 _FIXED = 9
 """Lines that are neither text nor rows of the table."""
 _TOKEN = 18
@@ -52,7 +52,7 @@ class _Film:
         self._run = run
         self._columns = columns
         self._rows = rows
-        self._table = max(1, min(run.depth + 1, rows - _FIXED - _LEAST_TEXT))
+        self._table = max(1, min(run.depth + 1, rows - _FIXED - _MIN_TEXT))
         transcript = Transcript(run.trace.header.prompt, frozenset(run.special_ids))
         self.view = TranscriptView(transcript, UNICODE, columns - 2)
 

@@ -28,7 +28,7 @@ from specviz.trace.replay import read_trace
 _FILMS, _PICTURES = ("cast", "gif"), ("html", "svg", "png", "cast", "gif")
 _BINARY = ("png", "gif")
 _SUFFIXES = {"htm": "html", "markdown": "md"}
-_MOST_CELLS = 500
+_MAX_CELLS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def parse_size(text: str) -> tuple[int, int]:
     """Parse ``100x30`` as columns and rows. Raises ValueError with a sentence."""
     match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
     columns, rows = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not (MIN_COLUMNS <= columns <= _MOST_CELLS and MIN_ROWS <= rows <= _MOST_CELLS):
+    if not (MIN_COLUMNS <= columns <= _MAX_CELLS and MIN_ROWS <= rows <= _MAX_CELLS):
         raise ValueError(f"{text!r} is not a size such as 100x30; the minimum is {MIN_COLUMNS}x{MIN_ROWS}.")
     return columns, rows
 

@@ -13,7 +13,7 @@ from specviz.render.glyphs import SIGNS
 
 COLUMNS = 112
 _MARGIN = 24
-_MOST_LINES = 80
+_MAX_LINES = 80
 _CARD_HEIGHT = 58
 _GAP = 20
 _AROUND_TEXT, _VALUE = 24, 2
@@ -71,9 +71,9 @@ def _facts(run: Recording) -> list[Line]:
 
 def _text(run: Recording) -> list[Line]:
     lines = text_lines(run.trace, COLUMNS)
-    if len(lines) <= _MOST_LINES:
+    if len(lines) <= _MAX_LINES:
         return lines
-    left_out = len(lines) - _MOST_LINES + 1
+    left_out = len(lines) - _MAX_LINES + 1
     return [[(f"… {left_out} earlier lines", "quiet")], *lines[left_out:]]
 
 

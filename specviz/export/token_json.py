@@ -15,7 +15,7 @@ from specviz.render.token_report import Fact, full_report
 from specviz.render.top_lists import TopList, places
 
 _TOKEN_CELLS = 24
-_MOST_BYTES = 32
+_MAX_BYTES = 32
 
 
 @dataclass
@@ -79,7 +79,7 @@ def inspection(round: Round, row: int, names: Names) -> dict[str, Any]:
 def _hex(data: bytes | None) -> str:
     if data is None:
         return visible(None)
-    return data[:_MOST_BYTES].hex(" ").upper() + (" …" if len(data) > _MOST_BYTES else "")
+    return data[:_MAX_BYTES].hex(" ").upper() + (" …" if len(data) > _MAX_BYTES else "")
 
 
 def _facts(facts: Sequence[Fact], names: Names) -> list[list[Any]]:

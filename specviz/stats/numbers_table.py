@@ -84,7 +84,7 @@ NUMBERS: tuple[Number, ...] = (
         "α overlap",
         "probability",
         "alpha.mean_overlap",
-        "the mean exact chance of each test",
+        "the mean accept probability of each test",
         spread=Number("alpha_overlap_ci", "95 %, batch means", "interval", "alpha.mean_overlap_ci95"),
         block="acceptance",
         outputs=_TOP,
@@ -94,7 +94,7 @@ NUMBERS: tuple[Number, ...] = (
         "z (agreement)",
         "signed",
         "alpha.agreement_z",
-        "0 ± 1 if acceptance follows its chance; |z| > 4 is a bug.",
+        "0 ± 1 if acceptance follows its probability; |z| > 4 is a bug.",
         short="z",
         block="agreement",
         outputs=_TOP,
@@ -105,7 +105,7 @@ NUMBERS: tuple[Number, ...] = (
         "mean match",
         "probability",
         "alpha.mean_match",
-        "mean Σ p·q: what the equality rule would accept.",
+        "mean Σ p·q: the share the equality rule would accept.",
         block="agreement",
     ),
     Number(
@@ -113,7 +113,7 @@ NUMBERS: tuple[Number, ...] = (
         "accepted/drafted",
         "probability",
         "alpha.accepted_over_drafted",
-        "It falls with K: not the formula's α.",
+        "It falls with K, so it is not the formula's α.",
         block="acceptance",
     ),
     Number("per_position", "", "", "per_position", outputs=()),
@@ -131,7 +131,7 @@ NUMBERS: tuple[Number, ...] = (
         "accepted_per_round",
         "accepted/round",
         "mean",
-        meaning="one fewer: without the token that ends a round.",
+        meaning="one fewer: without the last token of each round.",
         block="tokens per round",
         outputs=("export",),
     ),
@@ -169,7 +169,7 @@ NUMBERS: tuple[Number, ...] = (
     Number("verify_ms", "verify", "ms", "timing.verify_ms", "a forward of the target", "ms", block="times"),
     Number("decide_ms", "decide", "ms", "timing.decide_ms", "accept, reject, resample", "ms", block="times"),
     Number(
-        "inspect_ms", "inspect", "ms", "timing.inspect_ms", "for display and trace; in no speed", "ms", block="times"
+        "inspect_ms", "inspect", "ms", "timing.inspect_ms", "for display and trace; not in speeds", "ms", block="times"
     ),
     Number("target_step_ms", "T_p", "ms", "timing.target_step_ms", "target", "ms", block="model steps"),
     Number("draft_step_ms", "T_q", "ms", "timing.draft_step_ms", "draft", "ms", block="model steps"),
@@ -194,7 +194,7 @@ NUMBERS: tuple[Number, ...] = (
         short="measured cost",
         block="speedup",
     ),
-    Number("best_k", "best K", "k", "speedup.best_k", "the K of the largest speedup by the model.", block="speedup"),
+    Number("best_k", "best K", "k", "speedup.best_k", "the K with the largest speedup by the model.", block="speedup"),
     Number("break_even_alpha", "break-even α", "probability", "speedup.break_even_alpha", block="speedup"),
     Number(
         "ceiling",

@@ -115,7 +115,7 @@ def test_the_note_on_the_rule_of_thumb(capsys: pytest.CaptureFixture[str]) -> No
     out = told(capsys, "theory", "--alpha", "0.8", "--c", "10")
     assert "at α = 0.8, c = 10 the best K is 6 (2.47×); K = 8 gives 2.40×, K = 16 gives 1.88×" in out
     assert "Rule of thumb" not in told(capsys, "theory", "--alpha", "0.5")
-    assert "and at" in told(capsys, "theory", "--alpha", "0.8..0.9..0.01")
+    assert "and for" in told(capsys, "theory", "--alpha", "0.8..0.9..0.01")
 
 
 def test_lists_and_ranges(capsys: pytest.CaptureFixture[str]) -> None:

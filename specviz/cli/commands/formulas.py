@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from specviz.cli.shared.distributions import MOST_IDS, Distribution
+from specviz.cli.shared.distributions import MAX_IDS, Distribution
 from specviz.cli.shared.number_list import NumberList
 from specviz.cli.shared.run_options import Real, Whole
 from specviz.core.options import MAX_COUNT, MAX_K, MAX_SEED
@@ -13,10 +13,10 @@ from specviz.core.rule import EXACT
 from specviz.maths.rule_variants import VARIANTS
 from specviz.render.console import unicode_screen
 
-MOST_K = 1000
+MAX_TABLE_K = 1000
 """For `theory`, where a large K costs only a row of P(N = i)."""
 ALPHAS = NumberList(0, 1, step="0.1")
-KS = NumberList(0, MOST_K, whole=True)
+KS = NumberList(0, MAX_TABLE_K, whole=True)
 COSTS = NumberList(0, above=True, infinite=True)
 P_HELP = "Target distribution: zipf, uniform, peaked, a list of numbers, or a file of numbers."
 Q_HELP = "Draft distribution: as for p, or equal to p, or disjoint from p."
@@ -69,7 +69,7 @@ def add_to(group: click.Group) -> None:
     @click.option("--q", type=Distribution(relative=True), default="uniform", show_default=True, help=Q_HELP)
     @click.option("--mix", type=Real(0, 1), help="Share of p mixed into q.  [default: 0.5 for a named shape, else 0]")
     @click.option(
-        "--vocab", type=Whole(1, MOST_IDS), help="Vocabulary size.  [default: 100, or as many numbers as given]"
+        "--vocab", type=Whole(1, MAX_IDS), help="Vocabulary size.  [default: 100, or as many numbers as given]"
     )
     @click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted per round.")
     @click.option("--rounds", type=Whole(1, MAX_COUNT), default=10_000, show_default=True, help="Rounds to simulate.")
@@ -86,7 +86,10 @@ def add_to(group: click.Group) -> None:
     )
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     def simulate(rules: tuple[str, ...], **given: Any) -> int:
-        """Simulate rounds on two toy distributions: do the formulas hold, does the text follow p?"""
+        """Simulate rounds on toy distributions and check the formulas.
+
+        The output also says whether the text is distributed as p.
+        """
         from specviz.cli.commands.simulate import rule_names
         from specviz.cli.commands.simulate import simulate as play
 
@@ -94,12 +97,13 @@ def add_to(group: click.Group) -> None:
 
     @group.command()
     @click.argument("trace", required=False)
-    @click.option("--theme", metavar="NAME", help="dark, light or your own theme.")
-    @click.option("--ascii", is_flag=True, help="Draw with ASCII only.")
+    @click.option("--theme", metavar="NAME", help="Theme; `specviz themes` lists them.")
+    @click.option("--ascii", is_flag=True, help="Use ASCII characters only.")
     def lab(trace: str | None, theme: str | None, ascii: bool) -> int:
-        """Explore the formulas: alpha, K and c as sliders, and why the output follows the target.
+        """Explore the formulas with sliders for alpha, K and c.
 
-        With a TRACE (a file, or bundled:demo), start from the values that run measured.
+        It also shows why the output follows the target. With a TRACE (a file, or bundled:demo), it starts from the
+        values measured in that run.
         """
         from specviz.cli.commands.app import lab as open_lab
 

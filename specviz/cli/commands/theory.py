@@ -16,13 +16,13 @@ from specviz.render.console import show, speaks_unicode
 from specviz.render.glyphs import glyphs
 from specviz.render.k_axis import curve, k_grid, k_ticks, level_line, scale, sign, y_axis
 
-MOST_ROWS = 10_000
-MOST_NUMBERS = 1_000_000
+MAX_ROWS = 10_000
+MAX_PROBABILITIES = 1_000_000
 _NOTES = 6
-_MOST_PER_LINE = 9
+_MAX_PER_LINE = 9
 """Most columns of P(N = i) side by side."""
 LETTERS = "abcdefghi"
-MOST_CHARTS = 4
+MAX_CHARTS = 4
 STYLES = ("cyan", "magenta", "yellow", "green", "blue", "red", "bright_cyan", "bright_magenta", "bright_yellow")
 
 
@@ -33,10 +33,10 @@ def theory(
     if derive:
         return _print_derivations(alphas[0], ks[0], costs[0], as_json)
     pairs = len(alphas) * len(costs)
-    if pairs * len(ks) > MOST_ROWS or pairs * sum(k + 1 for k in ks) > MOST_NUMBERS:
+    if pairs * len(ks) > MAX_ROWS or pairs * sum(k + 1 for k in ks) > MAX_PROBABILITIES:
         raise click.UsageError(
             f"--alpha, --k and --c give {pairs * len(ks)} rows and {pairs * sum(k + 1 for k in ks)} probabilities; "
-            f"the limits are {MOST_ROWS} and {MOST_NUMBERS}. Shorten a list."
+            f"the limits are {MAX_ROWS} and {MAX_PROBABILITIES}. Shorten a list."
         )
     table, notes = rows(alphas, ks, costs), thumb_notes(alphas, costs)
     if as_json:
@@ -81,7 +81,7 @@ def _print_distributions(table: Sequence[Row]) -> None:
     longest = max(row.k + 1 for row in known.values())
     head_cells = max(len(f"{row.alpha:g}") for row in known.values()) + 2 * len(str(longest))
     fitting = (room() - head_cells - len("P(N=i)") - 6) // 7 + 1
-    widest = max(1, min(_MOST_PER_LINE, longest, fitting))
+    widest = max(1, min(_MAX_PER_LINE, longest, fitting))
     lines: list[tuple[str, ...]] = []
     for row in known.values():
         for first in range(0, row.k + 1, widest):
@@ -103,9 +103,9 @@ def _print_notes(notes: Sequence[str]) -> None:
 
 def _plot(alphas: Sequence[float], costs: Sequence[float]) -> None:
     """One chart per c. A letter marks the best K of each curve."""
-    if len(alphas) > len(LETTERS) or len(costs) > MOST_CHARTS:
+    if len(alphas) > len(LETTERS) or len(costs) > MAX_CHARTS:
         raise click.UsageError(
-            f"--plot draws at most {len(LETTERS)} values of --alpha and {MOST_CHARTS} of --c. Shorten a list."
+            f"--plot draws at most {len(LETTERS)} values of --alpha and {MAX_CHARTS} of --c. Shorten a list."
         )
     for index, c in enumerate(costs):
         if index:

@@ -13,8 +13,8 @@ import click
 from specviz.cli.shared.run_options import DECIMAL
 from specviz.maths.toy_distributions import RELATIVE, SHAPES, normalised
 
-MOST_IDS = 1_000_000
-MOST_BYTES = 64 * 2**20
+MAX_IDS = 1_000_000
+MAX_BYTES = 64 * 2**20
 _ROUNDING = 1e-9
 _LIST = re.compile(r"[\s0-9eE.,+-]+")
 
@@ -58,12 +58,12 @@ class Distribution(click.ParamType[Any]):
         shapes = ", ".join(self.shapes)
         try:
             with Path(path).open("rb") as file:
-                data = file.read(MOST_BYTES + 1)
+                data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "no such file"
             self.fail(f"{path} is not a shape ({shapes}), a list of numbers, or a readable file: {reason}.", param, ctx)
-        if len(data) > MOST_BYTES:
-            self.fail(f"{path} is larger than {MOST_BYTES >> 20} MiB.", param, ctx)
+        if len(data) > MAX_BYTES:
+            self.fail(f"{path} is larger than {MAX_BYTES >> 20} MiB.", param, ctx)
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -94,8 +94,8 @@ def _numbers(text: str) -> list[float]:
         items = [str(item) for item in given]
     else:
         items = re.split(r"\s*,\s*|\s+", text.removesuffix(","))
-    if len(items) > MOST_IDS:
-        raise ValueError(f"{len(items)} numbers exceed the limit of {MOST_IDS}.")
+    if len(items) > MAX_IDS:
+        raise ValueError(f"{len(items)} numbers exceed the limit of {MAX_IDS}.")
     return [_number(item) for item in items]
 
 

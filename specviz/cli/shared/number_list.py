@@ -8,7 +8,7 @@ import click
 
 from specviz.cli.shared.run_options import DECIMAL
 
-MOST = 1000
+MAX_LENGTH = 1000
 """Most numbers in a list."""
 
 
@@ -23,16 +23,16 @@ class NumberList(click.ParamType[Any]):
 
     def __init__(
         self,
-        least: float,
-        most: float = math.inf,
+        minimum: float,
+        maximum: float = math.inf,
         *,
         step: str = "1",
         whole: bool = False,
         infinite: bool = False,
         above: bool = False,
     ) -> None:
-        self.least = least
-        self.most = most
+        self.minimum = minimum
+        self.maximum = maximum
         self.step = Decimal(step)
         self.whole = whole
         self.infinite = infinite
@@ -44,8 +44,8 @@ class NumberList(click.ParamType[Any]):
         numbers: list[float] = []
         for item in str(value).split(","):
             numbers += self._item(item.strip(), param, ctx)
-            if len(numbers) > MOST:
-                self.fail(f"{_short(value)} has more than {MOST} numbers.", param, ctx)
+            if len(numbers) > MAX_LENGTH:
+                self.fail(f"{_short(value)} has more than {MAX_LENGTH} numbers.", param, ctx)
         return tuple(numbers)
 
     def _item(self, item: str, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
@@ -63,25 +63,25 @@ class NumberList(click.ParamType[Any]):
         if first > last:
             self.fail(f"{_short(item)} is descending: write the smaller number first.", param, ctx)
         count = (last - first) / step + 1
-        if count > MOST:
-            self.fail(f"{_short(item)} has more than {MOST} numbers.", param, ctx)
+        if count > MAX_LENGTH:
+            self.fail(f"{_short(item)} has more than {MAX_LENGTH} numbers.", param, ctx)
         return [self._number(str(first + i * step), param, ctx) for i in range(int(count))]
 
     def _number(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = math.inf if self.infinite and text.lower() == "inf" else math.nan
         if DECIMAL.fullmatch(text):
             number = float(text)
-        high_enough = number > self.least if self.above else number >= self.least
+        high_enough = number > self.minimum if self.above else number >= self.minimum
         finite = math.isfinite(number) or (self.infinite and number > 0 and text.lower() == "inf")
-        if not (finite and high_enough and number <= self.most and (not self.whole or number == int(number))):
+        if not (finite and high_enough and number <= self.maximum and (not self.whole or number == int(number))):
             self.fail(f"{_short(text)} is not {self._wanted()}.", param, ctx)
         return int(number) if self.whole else number
 
     def _wanted(self) -> str:
         kind = "a whole number" if self.whole else "a number"
-        start = f"above {self.least:g}" if self.above else f"from {self.least:g}"
-        if self.most < math.inf:
-            return f"{kind} {start} to {self.most:g}"
+        start = f"above {self.minimum:g}" if self.above else f"from {self.minimum:g}"
+        if self.maximum < math.inf:
+            return f"{kind} {start} to {self.maximum:g}"
         return f"{kind} {start}{' or inf' if self.infinite else ' up'}"
 
 

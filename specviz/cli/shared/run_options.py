@@ -34,16 +34,16 @@ class Whole(click.ParamType[Any]):
 
     name = "number"
 
-    def __init__(self, least: int, most: int | None = None) -> None:
-        self.least = least
-        self.most = most
+    def __init__(self, minimum: int, maximum: int | None = None) -> None:
+        self.minimum = minimum
+        self.maximum = maximum
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if re.fullmatch(r"[+-]?[0-9]{1,30}", str(value)):
             number = int(value)
-            if number >= self.least and (self.most is None or number <= self.most):
+            if number >= self.minimum and (self.maximum is None or number <= self.maximum):
                 return number
-        span = f"of at least {self.least}" if self.most is None else f"from {self.least} to {self.most}"
+        span = f"of at least {self.minimum}" if self.maximum is None else f"from {self.minimum} to {self.maximum}"
         self.fail(f"{value!r} is not a whole number {span}.", param, ctx)
 
 
@@ -55,19 +55,19 @@ class Real(click.ParamType[Any]):
 
     name = "number"
 
-    def __init__(self, least: float, most: float = math.inf, *, above: bool = False) -> None:
-        self.least = least
-        self.most = most
+    def __init__(self, minimum: float, maximum: float = math.inf, *, above: bool = False) -> None:
+        self.minimum = minimum
+        self.maximum = maximum
         self.above = above
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(value) if DECIMAL.fullmatch(str(value)) else math.nan
-        high_enough = number > self.least if self.above else number >= self.least
-        if math.isfinite(number) and high_enough and number <= self.most:
+        high_enough = number > self.minimum if self.above else number >= self.minimum
+        if math.isfinite(number) and high_enough and number <= self.maximum:
             return number
-        span = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
-        if self.most < math.inf:
-            span = f"{span} and at most {self.most:g}"
+        span = f"above {self.minimum:g}" if self.above else f"of at least {self.minimum:g}"
+        if self.maximum < math.inf:
+            span = f"{span} and at most {self.maximum:g}"
         self.fail(f"{value!r} is not a number {span}.", param, ctx)
 
 
@@ -232,9 +232,9 @@ RUN_OPTIONS = [
     click.option("--force", is_flag=True, help="Run a pair that check refuses; overwrite the trace file."),
 ]
 DISPLAY_OPTIONS = [
-    click.option("--theme", metavar="NAME", help="A theme by name; `specviz themes` lists them."),
+    click.option("--theme", metavar="NAME", help="Theme; `specviz themes` lists them."),
     click.option("--paused", is_flag=True, help="Open paused."),
-    click.option("--present", is_flag=True, help="Open as a presentation; it waits for a key unless --pace is given."),
+    click.option("--present", is_flag=True, help="Open as a presentation; a key starts it unless --pace is given."),
     click.option("--title", default="", metavar="TEXT", help="Title line of the presentation."),
     click.option(
         "--pace",
@@ -252,7 +252,7 @@ DISPLAY_OPTIONS = [
         help="Pause when it holds: N<=1, reject<=2, overlap<.3, p/q<.1, token=ID, text~REGEX, streak>=5, end, |z|>3; "
         "repeatable.",
     ),
-    click.option("--ascii", is_flag=True, help="Draw with ASCII only."),
+    click.option("--ascii", is_flag=True, help="Use ASCII characters only."),
 ]
 
 

@@ -38,22 +38,22 @@ class Wholes(click.ParamType[Any]):
 
     name = "numbers"
 
-    def __init__(self, least: int, most: int) -> None:
-        self.least = least
-        self.most = most
+    def __init__(self, minimum: int, maximum: int) -> None:
+        self.minimum = minimum
+        self.maximum = maximum
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         if isinstance(value, tuple):
             return value
         if LIST.fullmatch(str(value)):
             spans = [[int(end) for end in part.split("..")] for part in str(value).split(",")]
-            if all(self.least <= end <= self.most for span in spans for end in span):
+            if all(self.minimum <= end <= self.maximum for span in spans for end in span):
                 for span in spans:
                     if span[0] > span[-1]:
                         self.fail(f"{span[0]}..{span[-1]} descends: write {span[-1]}..{span[0]}.", param, ctx)
                 return tuple(sorted({n for span in spans for n in range(span[0], span[-1] + 1)}))
         self.fail(
-            f"{value!r} is not a list (1,2,4) or range (1..8) of whole numbers from {self.least} to {self.most}.",
+            f"{value!r} is not a list (1,2,4) or range (1..8) of whole numbers from {self.minimum} to {self.maximum}.",
             param,
             ctx,
         )
