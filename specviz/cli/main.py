@@ -51,13 +51,15 @@ class PlainGroup(PlainHelp, click.Group):
 @options([*RUN_OPTIONS, *NO_RECORD, *DISPLAY_OPTIONS])
 @click.version_option(__version__, prog_name="specviz")
 @click.pass_context
-def specviz(ctx: click.Context, /, **given: Any) -> int:
+def specviz(ctx: click.Context, /, **params: Any) -> int:
     """Watch speculative decoding work, round by round.
 
     Without a command, open the app on a live run. Without options, use the bundled pair and prompts, offline.
     """
     if ctx.invoked_subcommand is not None:
-        misplaced = [name for name in given if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+        misplaced = [
+            name for name in params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        ]
         if misplaced:
             option = "--" + {"prompts": "prompt", "breakpoints": "break"}.get(misplaced[0], misplaced[0]).replace(
                 "_", "-"
@@ -68,32 +70,32 @@ def specviz(ctx: click.Context, /, **given: Any) -> int:
         return 0
     from specviz.cli.commands.app import live
 
-    run = run_options(given, one_prompt=False)
-    display = _display(given, paced=not given["present"] or _given(ctx, "pace"))
-    return live(run, display, given["record"], given["no_record"], piped=given["prompt_file"] == "-")
+    run = run_options(params, one_prompt=False)
+    display = _display(params, paced=not params["present"] or _on_command_line(ctx, "pace"))
+    return live(run, display, params["record"], params["no_record"], piped=params["prompt_file"] == "-")
 
 
 @specviz.command()
 @options(RUN_OPTIONS)
 @click.option("--no-record", is_flag=True, hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the text.")
-def run(as_json: bool, **given: Any) -> int:
+def run(as_json: bool, **params: Any) -> int:
     """Run without the app: print the text, then a summary."""
     from specviz.cli.commands.run import run as run_once
     from specviz.session.recorder import Recorder
 
-    chosen = run_options(given, one_prompt=True)
-    record: Path | None = given["record"]
-    return run_once(chosen, Recorder(record, overwrite=given["force"]) if record else None, as_json)
+    chosen = run_options(params, one_prompt=True)
+    record: Path | None = params["record"]
+    return run_once(chosen, Recorder(record, overwrite=params["force"]) if record else None, as_json)
 
 
 @specviz.command()
 @options(RUN_OPTIONS)
-def check(**given: Any) -> int:
+def check(**params: Any) -> int:
     """Check a pair without loading weights; exit 0 if it can run, 2 if not."""
     from specviz.cli.commands.check import check as check_pair
 
-    return check_pair(run_options(given, one_prompt=True))
+    return check_pair(run_options(params, one_prompt=True))
 
 
 @specviz.command()
@@ -106,7 +108,7 @@ def bench(
     plot: bool,
     as_json: bool,
     baseline: str | None,
-    **given: Any,
+    **params: Any,
 ) -> int:
     """Measure plain and speculative decoding and compare with predictions.
 
@@ -118,11 +120,11 @@ def bench(
 
     if plot and as_json:
         raise click.UsageError("--plot and --json cannot be combined.")
-    one = bool(given["prompts"]) or given["prompt_file"] is not None
+    one = bool(params["prompts"]) or params["prompt_file"] is not None
     first = MODEL if MODEL in drafters else drafters[0]
-    chosen = run_options({**given, "k": max(ks), "drafter": first.name}, one_prompt=True)
-    asked = with_prompts(chosen, prompts_file, given=one)
-    return measure(asked, drafters, ks, repeats, as_json, baseline, plotted=plot)
+    chosen = run_options({**params, "k": max(ks), "drafter": first.name}, one_prompt=True)
+    chosen = with_prompts(chosen, prompts_file, one_given=one)
+    return measure(chosen, drafters, ks, repeats, as_json, baseline, plotted=plot)
 
 
 @specviz.command()
@@ -131,7 +133,7 @@ def bench(
 @click.option("--loop", is_flag=True, help="Play, and restart at the end.")
 @options(DISPLAY_OPTIONS)
 @click.pass_context
-def replay(ctx: click.Context, /, traces: tuple[str, ...], at: int | None, loop: bool, **given: Any) -> int:
+def replay(ctx: click.Context, /, traces: tuple[str, ...], at: int | None, loop: bool, **params: Any) -> int:
     """Open the app on recorded runs: trace files, or bundled:demo.
 
     It opens paused on the last round, or before the first in a presentation; --pace and --break play from the first
@@ -141,8 +143,8 @@ def replay(ctx: click.Context, /, traces: tuple[str, ...], at: int | None, loop:
 
     if len(traces) > 9:
         raise click.UsageError(f"{len(traces)} traces were given; at most 9 can be opened.")
-    paced = _given(ctx, "pace") or loop or bool(given["breakpoints"])
-    return replay_traces(traces, _display(given, at=at, paced=paced, loop=loop))
+    paced = _on_command_line(ctx, "pace") or loop or bool(params["breakpoints"])
+    return replay_traces(traces, _display(params, at=at, paced=paced, loop=loop))
 
 
 @specviz.command()
@@ -177,7 +179,7 @@ def themes(as_json: bool) -> int:
 @click.option("--pace", type=Real(0.05, 3600), help="cast and gif: seconds per round.  [default: 1]")
 @click.option("--size", metavar="COLSxROWS", help="cast and gif: size in cells.  [default: 100x30]")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
-def export(trace: str, output: str | None, form: str | None, size: str | None, force: bool, **given: Any) -> int:
+def export(trace: str, output: str | None, form: str | None, size: str | None, force: bool, **params: Any) -> int:
     """Export a recorded run as a web page, document, table, image or animation."""
     from specviz.export.formats import ExportStyle, parse_size
     from specviz.export.formats import export as write
@@ -186,30 +188,30 @@ def export(trace: str, output: str | None, form: str | None, size: str | None, f
         columns_rows = parse_size(size) if size is not None else None
     except ValueError as error:
         raise click.UsageError(f"--size: {error}") from None
-    return write(trace, output, form, ExportStyle(given["theme"], given["pace"], columns_rows), overwrite=force)
+    return write(trace, output, form, ExportStyle(params["theme"], params["pace"], columns_rows), overwrite=force)
 
 
 formulas.add_to(specviz)
 
 
-def _given(ctx: click.Context, name: str) -> bool:
+def _on_command_line(ctx: click.Context, name: str) -> bool:
     return ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
-def _display(given: dict[str, Any], *, at: int | None = None, paced: bool = True, loop: bool = False) -> Any:
+def _display(params: dict[str, Any], *, at: int | None = None, paced: bool = True, loop: bool = False) -> Any:
     from specviz.ui.shared.app_options import AppOptions
 
     return AppOptions(
         request=RunRequest("", 0, Settings()),
-        pace=given["pace"],
-        paused=given["paused"] or not paced,
+        pace=params["pace"],
+        paused=params["paused"] or not paced,
         at=at,
-        breakpoints=given["breakpoints"],
-        theme=given["theme"],
+        breakpoints=params["breakpoints"],
+        theme=params["theme"],
         loop=loop,
-        present=given["present"],
-        title=given["title"],
-        ascii=given["ascii"] or not unicode_screen(),
+        present=params["present"],
+        title=params["title"],
+        ascii=params["ascii"] or not unicode_screen(),
     )
 
 

@@ -37,21 +37,21 @@ def pieces(trace: Trace) -> list[Piece]:
         return decoder.feed(token.bytes) or ("" if token.bytes or token.id not in special else f"[{token.id}]")
 
     prompt = trace.header.prompt
-    told = [Piece(text(token), "prompt") for token in prompt.tokens]
-    if not told and prompt.text:
-        told = [Piece(decoder.feed(prompt.text.encode("utf-8", "replace")), "prompt")]
+    result = [Piece(text(token), "prompt") for token in prompt.tokens]
+    if not result and prompt.text:
+        result = [Piece(decoder.feed(prompt.text.encode("utf-8", "replace")), "prompt")]
     for round in trace.rounds:
         emitted = [
             Piece(text(token), token.origin, round.index, row if token.origin == "accepted" else round.k)
             for row, token in enumerate(round.emitted)
         ]
         kept = min(round.n_accepted, len(emitted))
-        told += [*emitted[:kept], *_ghosts(round), *emitted[kept:]]
+        result += [*emitted[:kept], *_ghosts(round), *emitted[kept:]]
     rest = decoder.finish()
-    last = next((i for i in reversed(range(len(told))) if not told[i].ghost), None)
+    last = next((i for i in reversed(range(len(result))) if not result[i].ghost), None)
     if rest and last is not None:
-        told[last] = told[last]._replace(text=told[last].text + rest)
-    return told
+        result[last] = result[last]._replace(text=result[last].text + rest)
+    return result
 
 
 def text_lines(trace: Trace, columns: int) -> list[Line]:

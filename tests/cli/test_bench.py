@@ -221,22 +221,22 @@ def test_prompts_are_lines_with_escapes() -> None:
 
 def test_the_mark_before_a_file_of_prompts_is_no_part_of_one(tmp_path: Path) -> None:
     (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfOnce\nTwice\n")
-    options = with_prompts(RunOptions(PairOptions(), Settings()), str(tmp_path / "marked"), given=False)
+    options = with_prompts(RunOptions(PairOptions(), Settings()), str(tmp_path / "marked"), one_given=False)
     assert [text for _, text in options.prompts] == ["Once", "Twice"]
 
 
 def test_prompts_come_from_standard_input(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Once\nup\\non\n"), "utf-8"))
-    options = with_prompts(RunOptions(PairOptions(), Settings()), "-", given=False)
+    options = with_prompts(RunOptions(PairOptions(), Settings()), "-", one_given=False)
     assert [text for _, text in options.prompts] == ["Once", "up\non"]
     assert capfd.readouterr().err == ""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xe9"), "utf-8"))
     with pytest.raises(click.UsageError, match="--prompts - is not UTF-8"):
-        with_prompts(RunOptions(PairOptions(), Settings()), "-", given=False)
+        with_prompts(RunOptions(PairOptions(), Settings()), "-", one_given=False)
 
 
 def test_twenty_prompts_come_with_specviz() -> None:
-    options = with_prompts(RunOptions(PairOptions(), Settings()), None, given=False)
+    options = with_prompts(RunOptions(PairOptions(), Settings()), None, one_given=False)
     texts = [text for _, text in options.prompts]
     assert len(texts) == len(set(texts)) == 20
     assert all(text.isascii() and text == text.rstrip(" ") for text in texts)

@@ -51,7 +51,7 @@ def add_to(group: click.Group) -> None:
     @click.option("--plot", is_flag=True, help="Plot the speedup over K for each alpha and mark the best K.")
     @click.option("--derive", is_flag=True, help="Derive the formulas, and check each at the first alpha, K and c.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-    def theory(**given: Any) -> int:
+    def theory(**params: Any) -> int:
         """Evaluate the formulas: tokens per round, speedup, best K, break-even, ceiling.
 
         Each of alpha, K and c is a number, a list (1,2,4), a range (1..8) or a range with a step (0.5..0.9..0.05).
@@ -59,10 +59,10 @@ def add_to(group: click.Group) -> None:
         """
         from specviz.cli.commands.theory import theory as tabulate
 
-        if given["plot"] and (given["derive"] or given["as_json"]):
+        if params["plot"] and (params["derive"] or params["as_json"]):
             raise click.UsageError("--plot cannot be combined with --derive or --json.")
-        alphas, ks, costs = (tuple(chain.from_iterable(given.pop(name))) for name in ("alphas", "ks", "costs"))
-        return tabulate(alphas, ks, costs, **given)
+        alphas, ks, costs = (tuple(chain.from_iterable(params.pop(name))) for name in ("alphas", "ks", "costs"))
+        return tabulate(alphas, ks, costs, **params)
 
     @group.command()
     @click.option("--p", type=Distribution(), default="zipf", show_default=True, help=P_HELP)
@@ -85,7 +85,7 @@ def add_to(group: click.Group) -> None:
         "--rule", "rules", multiple=True, default=[EXACT.name], metavar="NAME", show_default=True, help=RULE_HELP
     )
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-    def simulate(rules: tuple[str, ...], **given: Any) -> int:
+    def simulate(rules: tuple[str, ...], **params: Any) -> int:
         """Simulate rounds on toy distributions and check the formulas.
 
         The output also says whether the text is distributed as p.
@@ -93,7 +93,7 @@ def add_to(group: click.Group) -> None:
         from specviz.cli.commands.simulate import rule_names
         from specviz.cli.commands.simulate import simulate as play
 
-        return play(names=rule_names(rules), **given)
+        return play(names=rule_names(rules), **params)
 
     @group.command()
     @click.argument("trace", required=False)

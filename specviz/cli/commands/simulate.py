@@ -21,7 +21,7 @@ from specviz.maths.toy_distributions import SHAPES, Probs, toy_pair
 from specviz.render.console import show, speaks_unicode
 from specviz.render.glyphs import glyphs
 
-Given = str | Numbers
+ShapeOrNumbers = str | Numbers
 """The name of a shape, or probabilities."""
 ALL = "all"
 _BAR = 24
@@ -30,8 +30,8 @@ _HALF = 0.5
 
 
 def simulate(
-    p: Given,
-    q: Given,
+    p: ShapeOrNumbers,
+    q: ShapeOrNumbers,
     vocab: int | None,
     mix: float | None,
     k: int,
@@ -65,7 +65,7 @@ def simulate(
         summary = {
             "vocab": len(pair.p),
             "mix": mix,
-            "divided_by_their_sum": [name for name, given in (("p", p), ("q", q)) if _divided(given)],
+            "divided_by_their_sum": [name for name, source in (("p", p), ("q", q)) if _divided(source)],
             "k": k,
             "rounds": rounds,
             "seed": seed,
@@ -88,9 +88,9 @@ def simulate(
     return 0
 
 
-def rule_names(given: Sequence[str]) -> tuple[str, ...]:
+def rule_names(items: Sequence[str]) -> tuple[str, ...]:
     """Rules by name, ``all`` or lists of them, each once. Raises click.UsageError for a name that is none."""
-    names = [name.strip() for item in given for name in item.split(",")]
+    names = [name.strip() for item in items for name in item.split(",")]
     for name in names:
         if name not in (*VARIANTS, ALL):
             raise click.UsageError(f"--rule: {name!r} is none of {', '.join(VARIANTS)}, {ALL}.")
@@ -127,16 +127,16 @@ class Bar:
             self._bar.update(self._task, completed=self._done)
 
 
-def _probs(given: Given) -> str | Probs:
-    return given if isinstance(given, str) else np.array(given.probs)
+def _probs(source: ShapeOrNumbers) -> str | Probs:
+    return source if isinstance(source, str) else np.array(source.probs)
 
 
-def _divided(given: Given) -> bool:
-    return not isinstance(given, str) and given.divided
+def _divided(source: ShapeOrNumbers) -> bool:
+    return not isinstance(source, str) and source.divided
 
 
-def _named(given: Given) -> str:
-    return given if isinstance(given, str) else f"as given{', divided by their sum,' if given.divided else ''}"
+def _named(source: ShapeOrNumbers) -> str:
+    return source if isinstance(source, str) else f"as given{', divided by their sum,' if source.divided else ''}"
 
 
 def _mixed(mix: float, varying: bool) -> str:

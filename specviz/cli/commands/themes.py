@@ -17,29 +17,29 @@ def themes(as_json: bool) -> int:
     from specviz.theming.loader import DEFAULT, load_themes, user_folder
     from specviz.theming.readability import contrast_warnings
 
-    found, folder = load_themes(), user_folder()
+    available, folder = load_themes(), user_folder()
     if as_json:
-        show(json.dumps({"folder": str(folder), "default": DEFAULT, **_object(found)}, allow_nan=False))
+        show(json.dumps({"folder": str(folder), "default": DEFAULT, **_object(available)}, allow_nan=False))
         return 0
-    _show_table(found, DEFAULT)
+    _show_table(available, DEFAULT)
     show(f"\nYour own themes go in {_path(folder)}{'' if folder.is_dir() else ' (create it first)'}:")
     show("copy one of the files above into it under a new name.")
-    for name, theme in found.named.items():
+    for name, theme in available.named.items():
         if said := contrast_warnings(theme):
             show(f"\nIn {name}:")
             for sentence in said:
                 show(f"  {sentence}")
-    for bad in found.bad:
+    for bad in available.bad:
         show(f"\n{safe_terminal_text(bad.name)} is not loaded: {_path(bad.path)}")
         for problem in bad.problems:
             show(f"  {safe_terminal_text(str(problem))}")
     return 0
 
 
-def _show_table(found: "Themes", default: str) -> None:
+def _show_table(available: "Themes", default: str) -> None:
     """One theme per line, with its path unwrapped so that it can be copied."""
     rows = [("theme", "background", "from", "file")]
-    for name, theme in found.named.items():
+    for name, theme in available.named.items():
         label = f"{name} (default)" if name == default else name
         rows.append((label, _background(theme), "specviz" if theme.shipped else "you", _path(theme.path)))
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
@@ -56,7 +56,7 @@ def _background(theme: "ThemeFile") -> str:
     return f"{shade}, 16 colours" if theme.ansi else shade
 
 
-def _object(found: "Themes") -> dict[str, object]:
+def _object(available: "Themes") -> dict[str, object]:
     from specviz.theming.readability import contrast_warnings
 
     return {
@@ -69,9 +69,9 @@ def _object(found: "Themes") -> dict[str, object]:
                 "file": str(theme.path),
                 "hard_to_read": list(contrast_warnings(theme)),
             }
-            for theme in found.named.values()
+            for theme in available.named.values()
         ],
-        "bad": [_bad(theme) for theme in found.bad],
+        "bad": [_bad(theme) for theme in available.bad],
     }
 
 

@@ -267,51 +267,51 @@ def options(groups: list[Any]) -> Callable[[Command], Command]:
     return decorate
 
 
-def run_options(given: dict[str, Any], *, one_prompt: bool) -> RunOptions:
+def run_options(params: dict[str, Any], *, one_prompt: bool) -> RunOptions:
     """The RunOptions of the parsed options. Raises click.UsageError if they cannot be combined."""
-    temperature = given["temperature"]
-    draft_temperature = given["draft_temperature"]
+    temperature = params["temperature"]
+    draft_temperature = params["draft_temperature"]
     settings = Settings(
-        k=given["k"],
+        k=params["k"],
         temperature=temperature,
         draft_temperature=temperature if draft_temperature is None else draft_temperature,
-        top_k=given["top_k"],
-        top_p=given["top_p"] if given["top_p"] != 1.0 else None,
-        drafter=given["drafter"],
-        rule=given["rule"],
+        top_k=params["top_k"],
+        top_p=params["top_p"] if params["top_p"] != 1.0 else None,
+        drafter=params["drafter"],
+        rule=params["rule"],
     )
     pair = PairOptions(
-        draft=_draft(given),
-        target=given["target"] or BUNDLED_TARGET,
-        draft_revision=given["draft_revision"],
-        target_revision=given["target_revision"],
-        device=given["device"],
-        draft_device=given["draft_device"],
-        dtype=given["dtype"],
-        force=given["force"],
-        offline=given["offline"],
-        trust_remote_code=given["trust_remote_code"],
-        allow_pickle=given["allow_pickle"],
-        compile=given["compile"],
+        draft=_draft(params),
+        target=params["target"] or BUNDLED_TARGET,
+        draft_revision=params["draft_revision"],
+        target_revision=params["target_revision"],
+        device=params["device"],
+        draft_device=params["draft_device"],
+        dtype=params["dtype"],
+        force=params["force"],
+        offline=params["offline"],
+        trust_remote_code=params["trust_remote_code"],
+        allow_pickle=params["allow_pickle"],
+        compile=params["compile"],
     )
     return RunOptions(
         pair=pair,
         settings=settings,
-        prompts=_prompts(given["prompts"], given["prompt_file"], one_prompt),
-        seed=given["seed"],
-        max_new_tokens=given["max_new_tokens"],
-        min_new_tokens=given["min_new_tokens"],
-        stop=given["stop"],
-        calibrate=given["calibrate"],
-        chat=given["chat"],
-        drafting=_drafting(given),
-        inspect=not given["no_inspect"],
+        prompts=_prompts(params["prompts"], params["prompt_file"], one_prompt),
+        seed=params["seed"],
+        max_new_tokens=params["max_new_tokens"],
+        min_new_tokens=params["min_new_tokens"],
+        stop=params["stop"],
+        calibrate=params["calibrate"],
+        chat=params["chat"],
+        drafting=_drafting(params),
+        inspect=not params["no_inspect"],
     )
 
 
-def _draft(given: dict[str, Any]) -> str | None:
+def _draft(params: dict[str, Any]) -> str | None:
     """The draft model: the one given with the target, else the bundled one, else None if the drafter needs none."""
-    draft, target, drafter = given["draft"], given["target"], given["drafter"]
+    draft, target, drafter = params["draft"], params["target"], params["drafter"]
     if draft is not None and target is None:
         raise click.UsageError("--draft needs --target: name both models, or neither to use the bundled pair.")
     if draft is None and drafter in WITHOUT_DRAFT_MODEL:
@@ -324,15 +324,15 @@ def _draft(given: dict[str, Any]) -> str | None:
     return draft or BUNDLED_DRAFT
 
 
-def _drafting(given: dict[str, Any]) -> Mapping[str, Any]:
+def _drafting(params: dict[str, Any]) -> Mapping[str, Any]:
     for spec in DRAFTERS.values():
-        if message := spec.check(given):
+        if message := spec.check(params):
             raise click.UsageError(message)
         for option in spec.options:
-            value = given[option.name]
+            value = params[option.name]
             if option.kind == "file" and value is not None and not Path(value).expanduser().is_file():
                 raise click.UsageError(f"{option.flag} {value}: no such file.")
-    return drafter_options(**{name: given[name] for name in drafter_options()})
+    return drafter_options(**{name: params[name] for name in drafter_options()})
 
 
 def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple[str, str], ...]:

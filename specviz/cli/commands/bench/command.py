@@ -77,11 +77,11 @@ class DrafterVariants(click.ParamType[Any]):
 
 def _drafter(text: str) -> DrafterVariant | None:
     """The drafter ``NAME`` or ``NAME:N``, None where there is none."""
-    found = DRAFTER_VARIANT.fullmatch(text)
-    spec = DRAFTERS.get(found[1]) if found else None
-    if found is None or spec is None or (found[2] and not spec.variant):
+    match = DRAFTER_VARIANT.fullmatch(text)
+    spec = DRAFTERS.get(match[1]) if match else None
+    if match is None or spec is None or (match[2] and not spec.variant):
         return None
-    return DrafterVariant(spec.name, int(found[2]) if found[2] else None)
+    return DrafterVariant(spec.name, int(match[2]) if match[2] else None)
 
 
 def _listed(conjunction: str) -> str:
@@ -140,14 +140,14 @@ def read_prompts(text: str) -> tuple[str, ...]:
     return tuple(ESCAPE.sub(lambda escape: ESCAPED[escape[1]], line) for line in lines)
 
 
-def with_prompts(options: RunOptions, file: str | None, *, given: bool) -> RunOptions:
-    """``options`` with the prompts to measure: those of ``file``, else the one ``given``, else the bundled ones.
+def with_prompts(options: RunOptions, file: str | None, *, one_given: bool) -> RunOptions:
+    """``options`` with the prompts to measure: those of ``file``, or their own if ``one_given``, or the bundled ones.
 
     Raises click.UsageError for a file without prompts, or with both.
     """
-    if file is not None and given:
+    if file is not None and one_given:
         raise click.UsageError("--prompts cannot be combined with --prompt or --prompt-file.")
-    if given:
+    if one_given:
         return options
     prompts = read_prompts(_prompts_file(file))
     if not prompts:

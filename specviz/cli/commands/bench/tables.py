@@ -65,7 +65,7 @@ def print_report(report: BenchReport, config: Mapping[str, Any]) -> None:
         positions = min(report.plan.ks[-1], POSITIONS * (2 if console.width >= ROOMY else 1))
         console.print(_text("Drafters compared; α i: accepted / tested at draft position i."))
         _print(console, drafter_titles(positions), drafter_rows(report, positions))
-    _print(console, [*SPEEDUPS, "why, if more than 15 % off"], speedup_rows(report), words_last=True)
+    _print(console, [*SPEEDUPS, "why, if more than 15 % off"], speedup_rows(report), text_last=True)
     if rows := factor_rows(report):
         console.print(_text("Predicted / measured, split into factors:"))
         _print(console, ["", "all", *FACTORS.values()], rows)
@@ -267,20 +267,20 @@ def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def _print(console: Console, titles: Sequence[str], rows: Sequence[Sequence[str]], *, words_last: bool = False) -> None:
-    """Print a table. The first column is left-aligned, and the last too with ``words_last``."""
+def _print(console: Console, titles: Sequence[str], rows: Sequence[Sequence[str]], *, text_last: bool = False) -> None:
+    """Print a table. The first column is left-aligned, and the last too with ``text_last``."""
     box = SIMPLE if speaks_unicode(sys.stdout) else PLAIN_BOX
     padding = (0, 0) if console.width < ROOMY else (0, 1)
     table = Table(box=box, show_edge=False, pad_edge=False, padding=padding)
     for n, title in enumerate(titles):
-        words = words_last and n == len(titles) - 1
-        left = n == 0 or words
-        table.add_column(_text(title), justify="left" if left else "right", no_wrap=not words, overflow="fold")
+        is_text = text_last and n == len(titles) - 1
+        left = n == 0 or is_text
+        table.add_column(_text(title), justify="left" if left else "right", no_wrap=not is_text, overflow="fold")
     for cells in rows:
         table.add_row(*map(_text, cells))
     console.print(table)
     console.print()
 
 
-def _text(words: str) -> Text:
-    return Text(plain_words(words, sys.stdout))
+def _text(text: str) -> Text:
+    return Text(plain_words(text, sys.stdout))
