@@ -212,7 +212,7 @@ def test_c15_a_prompt_beyond_the_context_is_one_sentence(shelf: Shelf, capfd: py
     assert main(["run", "--draft", folder, "--target", folder, "--prompt", models.text_of([1] * 40)]) == 2
     err = capfd.readouterr().err.strip().splitlines()
     errors = [line for line in err if not line.startswith("note: ")]
-    assert len(errors) == 1 and "prompt 40 tokens, limit 32" in errors[0]
+    assert len(errors) == 1 and "40 tokens, more than the target's context of 32" in errors[0]
 
 
 def test_c65_escape_sequences_never_reach_stdout(shelf: Shelf, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
