@@ -81,7 +81,7 @@ def test_the_tables_fit_the_terminal(
     assert max(cell_len(line) for line in out.splitlines()) <= columns
     assert "…" not in out and "\x1b" not in out
     assert "α: acceptance differs" in out or "Predicted / measured" not in out
-    assert "1 prompt × 16 tokens × 2 repeats, in turns. Predicted and measured on the same" in out
+    assert "1 prompt × 16 tokens × 2 repeats, interleaved. Predicted and measured on the same" in " ".join(out.split())
     assert re.search(r"^K 8 +\d", out, re.MULTILINE) and re.search(r"^8 +\d", out, re.MULTILINE)
     assert "× the target alone." in " ".join(out.split())
     assert re.search(r"^model +(≥ )?\d+ \(\d\.\d\d×\) .+ \.\d{3} +\d+\.\d\d$", out, re.MULTILINE), "best K"
