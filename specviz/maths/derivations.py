@@ -1,7 +1,7 @@
-"""Where the formulas come from: each derived in plain text, and checked with numbers when it is asked for.
+"""The derivations of the formulas as plain text, each with a numerical check.
 
-The checks compute both sides of an identity on separate ways: a sum term by term against its closed form, a closed
-form against the definition it solves.
+A check computes both sides of an identity independently: a sum term by term against its closed form, or a closed form
+against the equation that it solves.
 """
 
 import math
@@ -14,14 +14,14 @@ import numpy as np
 from specviz.maths import formulas, rules
 
 TOLERANCE = 1e-9
-"""Largest difference of two sides, relative to the larger one or to 1."""
+"""The largest difference of both sides, relative to the larger one or to 1."""
 _P = (0.5, 0.3, 0.2, 0.0)
 _Q = (0.2, 0.3, 0.1, 0.4)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Two ways to the same number."""
+    """A number computed in two ways."""
 
     what: str
     left: float
@@ -50,7 +50,7 @@ class Derivation:
 
 
 def derivations(alpha: float, k: int, c: float) -> tuple[Derivation, ...]:
-    """All of them, checked at this alpha, k and c. Raises ValueError for impossible ones."""
+    """All derivations, checked at this alpha, k and c. Raises ValueError for invalid ones."""
     formulas.speedup(alpha, k, c)
     return tuple(derive(alpha, k, c) for derive in _ALL)
 
@@ -60,8 +60,8 @@ def _total_variation(alpha: float, k: int, c: float) -> Derivation:
     accepted = math.fsum(q[x] * rules.accept_prob(p, q, x) for x in range(len(p)))
     half_distance = math.fsum(abs(p - q)) / 2
     return Derivation(
-        "The accept chance of a position is 1 - TV(p, q)",
-        "A token x is drafted with chance q(x) and accepted with chance min(1, p(x)/q(x)), so that\n"
+        "The accept probability of a position is 1 - TV(p, q)",
+        "A token x is drafted with probability q(x) and accepted with probability min(1, p(x)/q(x)), so that\n"
         "  alpha = sum_x q(x) min(1, p(x)/q(x)) = sum_x min(p(x), q(x)).\n"
         "For any two numbers, min(a, b) = (a + b - |a - b|) / 2. Summed over x, with sum p = sum q = 1:\n"
         "  alpha = 1 - (1/2) sum_x |p(x) - q(x)| = 1 - TV(p, q).",
@@ -72,21 +72,21 @@ def _total_variation(alpha: float, k: int, c: float) -> Derivation:
     )
 
 
-def _tokens_of_a_round(alpha: float, k: int, c: float) -> Derivation:
+def _tokens_per_round(alpha: float, k: int, c: float) -> Derivation:
     chances = formulas.tokens_distribution(alpha, k)
     mean = math.fsum(n * chance for n, chance in enumerate(chances, 1))
     powers = math.fsum(alpha**i for i in range(k + 1))
     return Derivation(
         "Tokens of a round: P(N = i) and E[N]",
-        "Let each test accept with chance alpha, independently. N = i <= K means: i - 1 accepted, then one rejected\n"
-        "and replaced. N = K + 1 means: all K accepted, and one bonus token. Hence\n"
+        "Let each test accept with probability alpha, independently. N = i <= K means: i - 1 accepted, then one\n"
+        "rejected and replaced. N = K + 1 means: all K accepted, and one bonus token. Hence\n"
         "  P(N = i) = alpha^(i-1) (1 - alpha) for i = 1, ..., K,   P(N = K+1) = alpha^K.\n"
         "The round has more than i tokens exactly if the first i tests accept: P(N > i) = alpha^i for i <= K. The\n"
-        "mean of a whole number above 0 is the sum of those chances, which is a geometric sum:\n"
+        "mean of a positive integer is the sum of these probabilities, a geometric sum:\n"
         "  E[N] = sum_{i=0..K} P(N > i) = 1 + alpha + ... + alpha^K = (1 - alpha^(K+1)) / (1 - alpha).\n"
         "(Multiply the sum by 1 - alpha: all powers but the first and the last cancel. At alpha = 1 it is K + 1.)",
         (
-            Check(f"alpha = {alpha:g}, K = {k}: the chances sum to 1", math.fsum(chances), 1.0),
+            Check(f"alpha = {alpha:g}, K = {k}: the probabilities sum to 1", math.fsum(chances), 1.0),
             Check("sum of i P(N = i) and 1 + alpha + ... + alpha^K", mean, powers),
             Check("the sum of powers and (1 - alpha^(K+1)) / (1 - alpha)", powers, _closed_form(alpha, k)),
         ),
@@ -97,7 +97,7 @@ def _closed_form(alpha: float, k: int) -> float:
     return k + 1.0 if alpha == 1 else -math.expm1((k + 1) * math.log(alpha)) / (1 - alpha) if alpha > 0 else 1.0
 
 
-def _speed(alpha: float, k: int, c: float) -> Derivation:
+def _speedup(alpha: float, k: int, c: float) -> Derivation:
     step = 1.0  # T_q; T_p = c
     mean = math.fsum(n * chance for n, chance in enumerate(formulas.tokens_distribution(alpha, k), 1))
     if math.isinf(c):
@@ -113,12 +113,12 @@ def _speed(alpha: float, k: int, c: float) -> Derivation:
     best = max(formulas.speedup(alpha, i, c) for i in range(33))
     return Derivation(
         "Speedup, and its two bounds",
-        "A round costs K draft steps and one target step, T_p + K T_q, and brings E[N] tokens; the target alone\n"
-        "brings 1 token in T_p. With c = T_p / T_q (the inverse of the paper's c):\n"
+        "A round costs K draft steps and one target step, T_p + K T_q, and yields E[N] tokens; the target alone\n"
+        "yields 1 token in T_p. With c = T_p / T_q (the inverse of the paper's c):\n"
         "  speedup = E[N] T_p / (T_p + K T_q) = E[N] c / (c + K).\n"
-        "E[N] stays below 1/(1 - alpha) for every K, and c/(c + K) <= 1: no K brings more than 1/(1 - alpha).\n"
-        "E[N] <= K + 1, and (K + 1) c / (c + K) <= c for c >= 1: no alpha brings more than c.\n"
-        "K = 0 is always open and brings 1. So the ceiling is max(1, min(c, 1/(1 - alpha))).",
+        "E[N] stays below 1/(1 - alpha) for every K, and c/(c + K) <= 1: no K exceeds 1/(1 - alpha).\n"
+        "E[N] <= K + 1, and (K + 1) c / (c + K) <= c for c >= 1: no alpha exceeds c.\n"
+        "K = 0 is always possible and gives 1, so the ceiling is max(1, min(c, 1/(1 - alpha))).",
         (
             check,
             Check("the best speedup of K = 0..32, and the smaller of it and the ceiling", best, min(best, ceiling)),
@@ -131,7 +131,10 @@ def _break_even(alpha: float, k: int, c: float) -> Derivation:
     checks: tuple[Check, ...]
     if even is None:
         checks = (
-            Check(f"K = {k}, c = {c:g}: no alpha; the best speedup K can bring, and at most 1", *_hopeless(k, c)),
+            Check(
+                f"K = {k}, c = {c:g}: no alpha; the best speedup of this K, and at most 1",
+                *_without_break_even(k, c),
+            ),
         )
     else:
         powers = math.fsum(even**i for i in range(k + 1))
@@ -141,14 +144,14 @@ def _break_even(alpha: float, k: int, c: float) -> Derivation:
         )
     return Derivation(
         "Break-even",
-        "Speculating pays when E[N] c / (c + K) > 1, that is E[N] > 1 + K/c. E[N] = 1 + alpha + ... + alpha^K rises\n"
+        "Speculating pays if E[N] c / (c + K) > 1, that is E[N] > 1 + K/c. E[N] = 1 + alpha + ... + alpha^K rises\n"
         "from 1 to K + 1 with alpha, so for c >= 1 exactly one alpha solves E[N] = 1 + K/c: below it the target alone\n"
         "is faster. For K = 1 it is 1/c. For c < 1 none does, and for K = 0 there is nothing to break even.",
         checks,
     )
 
 
-def _hopeless(k: int, c: float) -> tuple[float, float]:
+def _without_break_even(k: int, c: float) -> tuple[float, float]:
     speed = formulas.speedup(1.0, k, c)
     return speed, min(speed, 1.0)
 
@@ -164,9 +167,10 @@ def _lossless(alpha: float, k: int, c: float) -> Derivation:
         checks.append(Check(what, kept + drawn, float(p[x])))
     return Derivation(
         "Why the output is exactly p",
-        "A token x comes out in two ways: drafted and accepted, or drawn after a rejection. The first has chance\n"
+        "A token x is emitted in two ways: drafted and accepted, or drawn after a rejection. The first has\n"
+        "probability\n"
         "  q(x) min(1, p(x)/q(x)) = min(p(x), q(x)).\n"
-        "A rejection has chance 1 - alpha = sum max(0, p - q), and x is then drawn from max(0, p - q) / (1 - alpha):\n"
+        "A rejection has probability 1 - alpha = sum max(0, p - q), and x is drawn from max(0, p - q) / (1 - alpha):\n"
         "  (1 - alpha) max(0, p(x) - q(x)) / (1 - alpha) = max(0, p(x) - q(x)).\n"
         "If p(x) >= q(x) the sum of both is q(x) + (p(x) - q(x)) = p(x); if p(x) < q(x) it is p(x) + 0. In one line:\n"
         "  min(p, q) + max(0, p - q) = p, whatever q is.",
@@ -176,8 +180,8 @@ def _lossless(alpha: float, k: int, c: float) -> Derivation:
 
 _ALL: tuple[Callable[[float, int, float], Derivation], ...] = (
     _total_variation,
-    _tokens_of_a_round,
-    _speed,
+    _tokens_per_round,
+    _speedup,
     _break_even,
     _lossless,
 )

@@ -1,4 +1,4 @@
-"""Estimates and their errors: pure functions of counts and of per-round sums."""
+"""Estimators and their errors: pure functions of counts and per-round sums."""
 
 import math
 from statistics import NormalDist
@@ -11,15 +11,15 @@ Interval = tuple[float, float]
 MIN_ROUNDS = 16
 """Batch means need at least this many rounds."""
 MIN_VARIANCE = 1e-3
-"""Below this sum of o (1 - o) acceptance is all but certain and z has no meaning."""
-MOST_Z = 4.0
-"""Beyond it the decoder has a bug: once in 16,000 runs by chance."""
+"""Below this sum of o (1 - o) acceptance is nearly certain and z is meaningless."""
+MAX_Z = 4.0
+"""A larger |z| means a bug in the decoder; by chance it occurs once in 16,000 runs."""
 
 _QUANTILE_95 = NormalDist().inv_cdf(0.975)
 
 
 def wilson(successes: int, trials: int) -> Interval | None:
-    """Wilson's score interval, 95 %, for a chance tried ``trials`` times independently; None without a trial."""
+    """Wilson's 95 % score interval for a probability, from independent trials; None without a trial."""
     if trials == 0:
         return None
     rate, z2 = successes / trials, _QUANTILE_95**2
@@ -33,8 +33,8 @@ def wilson(successes: int, trials: int) -> Interval | None:
 
 
 def block_starts(rounds: int) -> NDArray[np.int64]:
-    """Where each of B = floor(sqrt(rounds)) consecutive blocks begins, 0-based; the first ones hold one round more
-    where the rounds do not divide evenly."""
+    """The start (0-based) of each of B = floor(sqrt(rounds)) consecutive blocks; the first ones have one round more if
+    the rounds do not divide evenly."""
     blocks = math.isqrt(rounds)
     size, longer = divmod(rounds, blocks)
     index = np.arange(blocks)
@@ -42,23 +42,23 @@ def block_starts(rounds: int) -> NDArray[np.int64]:
 
 
 def block_bounds(rounds: int) -> NDArray[np.int64]:
-    """``block_starts`` and the end of the last block; [0] without a round."""
+    """``block_starts`` and the end of the last block; [0] without rounds."""
     return np.append(block_starts(rounds), rounds) if rounds else np.zeros(1, np.int64)
 
 
 def batch_means_error(sums: NDArray[np.float64], weights: NDArray[np.int64]) -> float | None:
-    """The standard error s / sqrt(B) of ``sums.sum() / weights.sum()`` by batch means, whatever the dependence of
-    neighbouring rounds.
+    """The standard error s / sqrt(B) of ``sums.sum() / weights.sum()`` by batch means, which allow for
+    dependence between neighbouring rounds.
 
-    ``sums`` [R] and ``weights`` [R] hold, a round, the sum of the values measured in it and how many they are. The
-    rounds form B = floor(sqrt(R)) consecutive blocks of equal length, give or take one. With m_b the mean of block b,
+    ``sums`` [R] and ``weights`` [R] hold the sum and the number of the values measured in each round. The
+    rounds form B = floor(sqrt(R)) consecutive blocks whose lengths differ by at most one. With m_b the mean of block b,
     w_b the number of values in it and m the overall mean,
 
         s^2 = B / (B - 1) * sum_b w_b (m_b - m)^2 / sum_b w_b,
 
-    the weighted variance of the block means, unbiased where the variance of m_b goes with 1 / w_b and the ordinary
-    sample variance where the weights are equal. A block without a value has no mean: it is left out and B is the number
-    of the remaining blocks. None under ``MIN_ROUNDS`` rounds or where fewer than two blocks remain.
+    the weighted variance of the block means: unbiased if the variance of m_b is proportional to 1 / w_b, and the usual
+    sample variance for equal weights. Blocks without a value are left out, and B counts the remaining ones. None under
+    ``MIN_ROUNDS`` rounds or if fewer than two blocks remain.
     """
     if len(sums) < MIN_ROUNDS:
         return None
@@ -69,14 +69,14 @@ def batch_means_error(sums: NDArray[np.float64], weights: NDArray[np.int64]) -> 
 def block_means_error(
     rounds: int, block_sums: NDArray[np.float64], block_weights: NDArray[np.int64 | np.float64]
 ) -> float | None:
-    """``batch_means_error`` from the sums over the blocks of so many rounds."""
+    """``batch_means_error`` from the sums over the blocks of ``rounds`` rounds."""
     if rounds < MIN_ROUNDS:
         return None
-    full = block_weights > 0
-    blocks = int(full.sum())
+    nonempty = block_weights > 0
+    blocks = int(nonempty.sum())
     if blocks < 2:
         return None
-    block_sums, block_weights = block_sums[full], block_weights[full]
+    block_sums, block_weights = block_sums[nonempty], block_weights[nonempty]
     total = block_weights.sum()
     deviation = block_sums / block_weights - block_sums.sum() / total
     variance = blocks / (blocks - 1) * float((block_weights * deviation**2).sum() / total)
@@ -84,21 +84,21 @@ def block_means_error(
 
 
 def interval(mean: float | None, error: float | None) -> Interval | None:
-    """mean ± 1.96 standard errors, clipped to [0, 1]; None where either is undefined."""
+    """mean ± 1.96 standard errors, clipped to [0, 1]; None if either is undefined."""
     if mean is None or error is None:
         return None
     return max(0.0, mean - 1.96 * error), min(1.0, mean + 1.96 * error)
 
 
 def agreement(accepted: int, chance: float, variance: float) -> float | None:
-    """z = (accepted - sum o) / sqrt(sum o (1 - o)) over tested positions with accept chance o; None where the variance
-    is too small for it (greedy). Its terms are a martingale's differences: standard normal under any dependence if the
-    decoder is exact."""
+    """z = (accepted - sum o) / sqrt(sum o (1 - o)) over tested positions with accept probability o; None if the
+    variance is too small (greedy). Its terms are martingale differences, so it is standard normal under any dependence
+    if the decoder is exact."""
     return None if variance < MIN_VARIANCE else (accepted - chance) / math.sqrt(variance)
 
 
 def contradicts(accepted: int, chance: float, variance: float) -> bool:
-    """Whether so many accepted positions cannot be: z beyond ``MOST_Z``, or, where every outcome was as good as
-    certain, another outcome than that."""
+    """Whether the number of accepted positions is impossible: |z| above ``MAX_Z`` or, if every outcome was nearly
+    certain, another outcome."""
     z = agreement(accepted, chance, variance)
-    return abs(accepted - chance) > 0.5 if z is None else abs(z) > MOST_Z
+    return abs(accepted - chance) > 0.5 if z is None else abs(z) > MAX_Z

@@ -1,13 +1,13 @@
-"""The formulas of speculative decoding, for independent tests that each accept with the same chance ``alpha``.
+"""The formulas of speculative decoding, for independent tests that each accept with probability ``alpha``.
 
 Leviathan et al. 2023 (arXiv:2211.17192) write gamma for ``k``, the tokens drafted in a round, and in their analysis
 (section 3) derive everything from the acceptance rate alpha = E[sum_x min(p(x), q(x))]. Their c is the cost of one
 draft step divided by the cost of one target step. **The c of this package is the inverse**, T_p / T_q: how many
-draft steps fit into one target step. ``math.inf`` stands for a draft that costs nothing. ``derivations`` derives each
-formula and checks it with numbers.
+draft steps fit into one target step. ``math.inf`` means a draft that costs nothing. ``derivations`` derives each
+formula and checks it numerically.
 
-Every function is pure and raises ValueError, in a plain sentence, for an alpha outside [0, 1], a k that is no whole
-number from 0 up, or a c that is not above 0.
+Every function is pure and raises ValueError, with a full sentence, for an alpha outside [0, 1], a k that is not a whole
+number of at least 0, or a c that is not above 0.
 """
 
 import math
@@ -18,12 +18,12 @@ from specviz.core.options import MAX_K
 
 
 def expected_tokens(alpha: float, k: int) -> float:
-    """E[N] = (1 - alpha^(k+1)) / (1 - alpha), k + 1 at alpha = 1: the tokens a round adds on average
-    (the paper on the number of generated tokens).
+    """E[N] = (1 - alpha^(k+1)) / (1 - alpha), k + 1 at alpha = 1: the mean number of tokens of a round
+    (the paper's equation 1).
 
-    N > i exactly if the first i tests accept, which has chance alpha^i for i <= k; the mean of a whole number above 0
-    is the sum of P(N > i), i = 0, 1, ..., a geometric sum. Computed as that sum, 1 + alpha + ... + alpha^k, which loses
-    no digits near alpha = 1.
+    N > i exactly if the first i tests accept, with probability alpha^i for i <= k; the mean of a positive integer is
+    the sum of P(N > i), i = 0, 1, ..., a geometric sum. It is computed as 1 + alpha + ... + alpha^k, which stays
+    accurate near alpha = 1.
     """
     return 1.0 + _power_sum(_rate(alpha), _whole(k, "k"))
 
@@ -39,11 +39,11 @@ def tokens_distribution(alpha: float, k: int) -> list[float]:
 
 
 def speedup(alpha: float, k: int, c: float) -> float:
-    """E[N] c / (c + k): how many times faster than the target alone (the paper on walltime).
+    """E[N] c / (c + k): how many times faster than the target alone (the paper's theorem 3.8).
 
-    A round takes T_p + k T_q and brings E[N] tokens, where the target alone brings one in T_p. The paper's
-    (1 - alpha^(gamma+1)) / ((1 - alpha)(gamma c + 1)) with its c, the inverse of ours. Below 1 the target
-    alone is faster. It supposes that verifying k + 1 tokens costs the target no more than one step.
+    A round takes T_p + k T_q and yields E[N] tokens; the target alone yields one in T_p. It is the paper's
+    (1 - alpha^(gamma+1)) / ((1 - alpha)(gamma c + 1)) with its c, the inverse of ours. Below 1 the target alone is
+    faster. It assumes that verifying k + 1 tokens costs the target as much as one step.
     """
     alpha, k, c = _rate(alpha), _whole(k, "k"), _cost(c)
     return expected_tokens(alpha, k) / (1.0 + k / c)
@@ -52,7 +52,7 @@ def speedup(alpha: float, k: int, c: float) -> float:
 def best_k(alpha: float, c: float, limit: int = MAX_K) -> tuple[int, float]:
     """The k in 0..limit with the largest speedup, the smallest such k on ties, and that speedup.
 
-    0 means: do not speculate. ``limit`` means: the best k is the limit or lies beyond it. The speedup rises
+    0 means: do not speculate. ``limit`` means ``limit`` or more. The speedup rises
     from k to k + 1 exactly while alpha^(k+1) (c + k) > E[N](alpha, k), and once it falls it never rises again,
     so the first k that gains nothing is the answer.
     """
@@ -64,11 +64,11 @@ def best_k(alpha: float, c: float, limit: int = MAX_K) -> tuple[int, float]:
 
 
 def break_even_alpha(k: int, c: float) -> float | None:
-    """The alpha that solves E[N](alpha, k) = 1 + k / c, where speculating costs exactly what it brings.
+    """The alpha that solves E[N](alpha, k) = 1 + k / c, where speculating costs exactly what it gains.
 
-    E[N] = 1 + alpha + ... + alpha^k rises with alpha from 1 to k + 1, so that for c >= 1 there is exactly one. None
-    where there is none: c < 1 (a draft step is dearer than a target step: no k helps) and k = 0 (nothing is drafted,
-    the speedup is 1 at every alpha). It is 1 / c at k = 1 and grows with k.
+    E[N] = 1 + alpha + ... + alpha^k rises with alpha from 1 to k + 1, so for c >= 1 there is exactly one. None if there
+    is none: c < 1 (a draft step costs more than a target step: no k helps) or k = 0 (the speedup is 1 at every alpha).
+    It is 1 / c at k = 1 and grows with k.
     """
     k, c = _whole(k, "k"), _cost(c)
     if k == 0 or c < 1.0:
@@ -86,7 +86,7 @@ def break_even_alpha(k: int, c: float) -> float | None:
 
 
 def ceiling(alpha: float, c: float) -> float:
-    """max(1, min(c, 1 / (1 - alpha))): a bound no k exceeds at this alpha; 1 where not speculating is best.
+    """max(1, min(c, 1 / (1 - alpha))): an upper bound over all k at this alpha; 1 if not speculating is best.
 
     E[N] stays below 1 / (1 - alpha), and a round that drafts k tokens costs 1 + k / c, so that even at alpha = 1 the
     speedup stays below c.
@@ -96,11 +96,11 @@ def ceiling(alpha: float, c: float) -> float:
 
 
 def operations_factor(alpha: float, k: int) -> float:
-    """(1 - alpha)(k + 1) / (1 - alpha^(k+1)): operations spent, as a multiple of the target's alone
-    (the paper on the number of arithmetic operations).
+    """(1 - alpha)(k + 1) / (1 - alpha^(k+1)): operations spent, as a multiple of those of the target alone
+    (the paper's theorem 3.11).
 
-    The k + 1 scored tokens over the E[N] kept ones, with the draft's own operations left out (the paper's c-hat = 0,
-    as in its Table 1).
+    The k + 1 scored tokens divided by the E[N] emitted ones, without the draft's own operations (the paper's c-hat = 0,
+    as in its table 1).
     """
     alpha, k = _rate(alpha), _whole(k, "k")
     return (k + 1) / expected_tokens(alpha, k)

@@ -1,5 +1,6 @@
-"""Every rule at one position, for whole arrays of drafted ids: those that keep the target's distribution, those that
-give it up for more acceptance, and mistakes that are made in practice. numpy, float64, pure.
+"""Rules for the simulation, vectorised over ids: lossless ones, lossy ones that accept more, and common mistakes.
+
+numpy, float64, pure.
 """
 
 from abc import ABC, abstractmethod
@@ -28,10 +29,10 @@ class RuleVariant(ABC):
 
     @abstractmethod
     def accept_probs(self, p: Probs, q: Probs) -> Probs:
-        """The chance [V] that a drafted x is accepted."""
+        """The probability [V] that a drafted x is accepted."""
 
     def correction(self, p: Probs, q: Probs) -> Probs:
-        """The distribution [V] of what stands in for a rejected token, whichever it was."""
+        """The distribution [V] that replaces a rejected token, whichever it was."""
         return residual(p, q)[0]
 
     def bonus(self, p: Probs) -> Probs:
@@ -44,16 +45,16 @@ class RuleVariant(ABC):
         return passed
 
     def replaces(self, p: Probs, q: Probs, u: Probs, last_u: Probs) -> Ids:
-        """What stands in for n rejected tokens: ``u`` [n] tested them, ``last_u`` [n] are fresh."""
+        """The ids that replace n rejected tokens: ``u`` [n] tested them, ``last_u`` [n] are new uniforms."""
         return draws(self.correction(p, q), last_u)
 
     def accepted_mass(self, p: Probs, q: Probs) -> Probs:
-        """The chance [V] that a tested position comes out as x because x was drafted and accepted."""
+        """The probability [V] that a tested position emits x because x was drafted and accepted."""
         return _probs(q * self.accept_probs(p, q))
 
     def replaced_mass(self, p: Probs, q: Probs) -> Probs:
-        """The chance [V] that it comes out as x because another was rejected. Both masses sum to 1; their sum is p
-        exactly where the rule keeps the distribution."""
+        """The probability [V] that it emits x in place of a rejected token. Both masses together sum to 1; they are p
+        if and only if the rule is lossless."""
         return _probs((1.0 - self.accepted_mass(p, q).sum()) * self.correction(p, q))
 
 
@@ -98,7 +99,7 @@ class Greedy(RuleVariant):
 
 
 class Typical(RuleVariant):
-    """Medusa's typical acceptance (Cai et al. 2024, arXiv:2401.10774), with the thresholds its code starts from."""
+    """Medusa's typical acceptance (Cai et al. 2024, arXiv:2401.10774), with the default thresholds of its code."""
 
     name = "typical"
     summary = "accept if p > min(.09, .3 exp(-entropy of p)), else draw from p"
@@ -106,8 +107,8 @@ class Typical(RuleVariant):
     DELTA: ClassVar[float] = 0.3
 
     def accept_probs(self, p: Probs, q: Probs) -> Probs:
-        seen = p[p > 0.0]
-        entropy = -float((seen * np.log(seen)).sum())
+        nonzero = p[p > 0.0]
+        entropy = -float((nonzero * np.log(nonzero)).sum())
         return _probs((p > min(self.EPSILON, self.DELTA * np.exp(-entropy))).astype(np.float64))
 
     def correction(self, p: Probs, q: Probs) -> Probs:
@@ -122,7 +123,7 @@ class FirstFree(Exact):
 
 
 class WrongQ(Exact):
-    """The draft samples from q, and the test divides by a q at another temperature."""
+    """The draft samples from q, but the test divides by q at another temperature."""
 
     name = "wrong-q"
     lossless = False

@@ -1,8 +1,8 @@
 """Rounds of speculative decoding on two toy distributions, many at once.
 
-Every position of a round has the same p [V] and q [V]. With ``varying`` difficulty a round is easy as a whole (its
-draft is p itself, with chance ``mix``) or hard as a whole (its draft is the q given). The draft is the same on average
-and the output still distributed as p, but acceptances within a round are no longer independent.
+Every position of a round has the same p [V] and q [V]. With ``varying`` difficulty a whole round is either easy (it
+drafts from p itself, with probability ``mix``) or hard (it drafts from the given q). The draft is the same on average
+and the output still follows p, but acceptances within a round are no longer independent.
 """
 
 import math
@@ -20,17 +20,17 @@ from specviz.maths.rules import Probs
 from specviz.maths.toy_distributions import ToyPair
 
 CHUNK = 100_000
-"""Rounds in memory at a time."""
+"""The number of rounds in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What ``rounds`` rounds came to, as counts.
+    """The counts of ``rounds`` rounds.
 
     ``lengths`` [K + 2] counts rounds by their tokens N; ``emitted`` [V] counts tokens by id. ``chance`` and
-    ``variance`` are the sums of o and o (1 - o) over tested positions, o the rule's exact accept chance; ``overlap``
-    and ``distance`` those of sum min(p, q) and TV(p, q). ``mean_tokens`` and ``distribution`` [V] are expectations in
-    closed form: of a round's tokens, and of the frequencies of all tokens.
+    ``variance`` are the sums of o and o (1 - o) over tested positions, o the rule's exact accept probability;
+    ``overlap`` and ``distance`` are those of sum min(p, q) and TV(p, q). ``mean_tokens`` and ``distribution`` [V] are
+    closed-form expectations: of the tokens of a round, and of the token frequencies.
     """
 
     k: int
@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def alpha_chance(self) -> float | None:
-        """The rule's exact accept chance, over the tested positions."""
+        """The rule's exact accept probability, averaged over the tested positions."""
         return self.chance / self.tested if self.tested else None
 
     @property
@@ -83,7 +83,7 @@ class Outcome:
 
     @property
     def tokens_per_round_se(self) -> float | None:
-        """Rounds are independent here: s / sqrt(rounds); None for a single one."""
+        """s / sqrt(rounds), as rounds are independent here; None for a single round."""
         if self.rounds < 2:
             return None
         values = np.arange(len(self.lengths))
@@ -92,7 +92,7 @@ class Outcome:
 
     @property
     def formula(self) -> float | None:
-        """E[N] at the exact accept chance: what independent, equally likely acceptances would bring."""
+        """E[N] at the exact accept probability: what independent, equally likely acceptances would give."""
         return None if self.alpha_chance is None else expected_tokens(min(1.0, self.alpha_chance), self.k)
 
 
@@ -106,9 +106,10 @@ def simulate(
     varying: bool = False,
     progress: Callable[[int], None] = lambda rounds: None,
 ) -> Outcome:
-    """Play ``rounds`` rounds that draft ``k`` tokens each. ``progress`` is told how many more are done.
+    """Play ``rounds`` rounds that draft ``k`` tokens each. ``progress`` is called with the number of
+    rounds that were just played.
 
-    The same arguments give the same outcome, whatever the machine's memory or cores.
+    The outcome depends on the arguments only.
     """
     drafts = [pair.given, pair.p] if varying else [pair.q]
     shares = [1.0 - pair.mix, pair.mix] if varying else [1.0]
@@ -123,9 +124,9 @@ def simulate(
     while done < rounds:
         size = min(CHUNK, rounds - done)
         for kind, part in enumerate(random.multinomial(size, shares)):
-            hits, tests = _play(rule, pair.p, drafts[kind], k, int(part), random, lengths, emitted)
-            accepted += hits
-            tested[kind] += tests
+            n_accepted, n_tested = _play(rule, pair.p, drafts[kind], k, int(part), random, lengths, emitted)
+            accepted += n_accepted
+            tested[kind] += n_tested
         done += size
         progress(size)
     expected = [_expectation(rule, pair.p, q, k) for q in drafts]
@@ -165,21 +166,21 @@ def _play(
         emitted[:] += np.bincount(ids, minlength=len(emitted))
 
     alive, accepted, tested = rounds, 0, 0
-    for place in range(k):
+    for position in range(k):
         drafted = rules.draws(q, random.random(alive))
-        if place < rule.n_untested:
+        if position < rule.n_untested:
             count(drafted)
             continue
         u, last_u = random.random((2, alive))
         passed = rule.accepts(p, q, drafted, u)
-        hits = int(passed.sum())
+        n_passed = int(passed.sum())
         tested += alive
-        accepted += hits
+        accepted += n_passed
         count(drafted[passed])
         failed = ~passed
         count(rule.replaces(p, q, u[failed], last_u[failed]))
-        lengths[place + 1] += alive - hits
-        alive = hits
+        lengths[position + 1] += alive - n_passed
+        alive = n_passed
     count(rules.draws(rule.bonus(p), random.random(alive)))
     lengths[k + 1] += alive
     return accepted, tested
@@ -190,10 +191,10 @@ def _expectation(rule: RuleVariant, p: Probs, q: Probs, k: int) -> tuple[float, 
     kept = rule.accepted_mass(p, q)
     chance, tested_share = float(kept.sum()), kept + rule.replaced_mass(p, q)
     reached, tokens, mass = 1.0, 0.0, np.zeros_like(p)
-    for place in range(k):
+    for position in range(k):
         tokens += reached
-        mass += reached * (q if place < rule.n_untested else tested_share)
-        reached *= 1.0 if place < rule.n_untested else chance
+        mass += reached * (q if position < rule.n_untested else tested_share)
+        reached *= 1.0 if position < rule.n_untested else chance
     tokens += reached
     mass += reached * rule.bonus(p)
     return tokens, mass / tokens

@@ -1,4 +1,4 @@
-"""A simulation with what it is compared to: the formulas, and p."""
+"""A simulation compared with the formulas and with p."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ TEMPERATURES = (0.25, 0.5, 0.7, 1.0, 1.5, 2.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulated:
-    """``fit``: all tokens against p. ``exact_distance``: total variation to p of what the rule emits, exactly."""
+    """``fit``: all tokens against p. ``exact_distance``: exact total variation between p and the rule's output."""
 
     rule: RuleVariant
     varying: bool
@@ -27,23 +27,23 @@ class Simulated:
 
     @property
     def expected_lengths(self) -> list[float]:
-        """Rounds with N = 1, ..., K + 1 tokens, expected by P(N = i) at the exact accept chance (1 without a test)."""
+        """Rounds with N = 1, ..., K + 1 tokens, expected by P(N = i) at the exact accept probability."""
         out = self.outcome
         alpha = 1.0 if out.alpha_chance is None else min(1.0, out.alpha_chance)
         return [out.rounds * chance for chance in tokens_distribution(alpha, out.k)]
 
     @property
     def formula_off(self) -> float | None:
-        """How far the formula stands above tokens/round, in standard errors; None where there is no error."""
+        """The formula less tokens/round in standard errors; None without a standard error."""
         out = self.outcome
         if out.formula is None or not out.tokens_per_round_se:
             return None
         return (out.formula - out.tokens_per_round) / out.tokens_per_round_se
 
     @property
-    def chi_square_words(self) -> str:
+    def chi_square_text(self) -> str:
         if self.fit.statistic is None:
-            return "an id came out that p never gives (chi-square is infinite, p = 0)"
+            return "an id of probability 0 was drawn (chi-square is infinite, p = 0)"
         if self.fit.p_value is None:
             return "one bin only, 0 degrees of freedom: nothing to test, p = –"
         return f"chi-square {self.fit.statistic:.1f}, {self.fit.dof} degrees of freedom, p = {self.fit.p_value:.3g}"
@@ -107,7 +107,7 @@ def simulated(
     varying: bool = False,
     progress: Callable[[int], None] = lambda rounds: None,
 ) -> Simulated:
-    """``simulate``, and its output against p."""
+    """``simulate``, with its output tested against p."""
     outcome = simulate(pair, rule, k=k, rounds=rounds, seed=seed, varying=varying, progress=progress)
     fit = chi_square(outcome.emitted, pair.p)
     assert fit is not None, "a round emits at least one token"
@@ -117,11 +117,10 @@ def simulated(
 def at_temperatures(
     pair: ToyPair, *, k: int, rounds: int, seed: int = 0, progress: Callable[[int], None] = lambda rounds: None
 ) -> list[AtTemperature]:
-    """What a draft temperature of its own does to acceptance under the exact rule, and not to the text; ``rounds`` at
-    each of ``TEMPERATURES``."""
+    """The exact rule at each of ``TEMPERATURES`` of the draft: acceptance changes, the output does not."""
 
     def run(temperature: float) -> Simulated:
-        warmed = ToyPair(pair.p, tempered(pair.q, temperature))
-        return simulated(warmed, VARIANTS[EXACT.name], k=k, rounds=rounds, seed=seed, progress=progress)
+        tempered_pair = ToyPair(pair.p, tempered(pair.q, temperature))
+        return simulated(tempered_pair, VARIANTS[EXACT.name], k=k, rounds=rounds, seed=seed, progress=progress)
 
     return [AtTemperature(temperature, run(temperature)) for temperature in TEMPERATURES]

@@ -1,4 +1,4 @@
-"""Two toy distributions over a small vocabulary: shapes by name, numbers from a list, and how alike they are."""
+"""Pairs of toy distributions over a small vocabulary: named shapes or given numbers, and how similar they are."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ Probs = NDArray[np.float64]
 
 SHAPES = ("zipf", "uniform", "peaked")
 RELATIVE = ("equal", "disjoint")
-"""Shapes that only q has: they say where it stands to p."""
+"""Shapes for q only, relative to p."""
 _PEAK = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToyPair:
-    """The target's p [V] and a draft that stands between q ``given`` [V] and p: (1 - mix) given + mix p."""
+    """The target's p [V] and a draft between ``given`` [V] and p: q = (1 - mix) given + mix p."""
 
     p: Probs
     given: Probs
@@ -29,16 +29,16 @@ class ToyPair:
 def toy_pair(p: str | Probs, q: str | Probs, vocab: int | None = None, mix: float = 0.0) -> ToyPair:
     """p and q by shape or by number.
 
-    ``vocab``: ids, 100 where neither it nor numbers say. ``mix`` in [0, 1] draws q towards p. Shapes:
+    ``vocab``: the number of ids, by default that of the numbers, else 100. ``mix`` in [0, 1] moves q towards p. Shapes:
     zipf (id i with weight 1/(i + 1)), uniform, peaked (0.7 on id 0, the rest even); for q also equal (to p) and
-    disjoint (q has ids of its own: those p never gives; a p by shape keeps to the first half of the ids for it).
-    Numbers are weights: they are divided by their sum. Raises ValueError, in a sentence, where they do not fit.
+    disjoint (only ids that p never draws; a p by shape then uses the first half of the ids). Numbers are normalised
+    weights. Raises ValueError, with a full sentence, if they do not fit together.
     """
     sizes = {len(given) for given in (p, q) if not isinstance(given, str)}
     if len(sizes) > 1:
-        raise ValueError(f"p and q are over one vocabulary: they cannot have {len(p)} and {len(q)} numbers.")
+        raise ValueError(f"p and q share one vocabulary: they cannot have {len(p)} and {len(q)} numbers.")
     if sizes and vocab is not None and vocab not in sizes:
-        raise ValueError(f"{sizes.pop()} numbers were given, which is no vocabulary of {vocab}.")
+        raise ValueError(f"{sizes.pop()} numbers do not fit a vocabulary of {vocab}.")
     size = sizes.pop() if sizes else 100 if vocab is None else vocab
     disjoint = isinstance(q, str) and q == "disjoint"
     if disjoint and size < 2:
@@ -48,10 +48,10 @@ def toy_pair(p: str | Probs, q: str | Probs, vocab: int | None = None, mix: floa
 
 
 def normalised(weights: list[float]) -> Probs:
-    """Weights as a distribution. Raises ValueError where they are none."""
+    """Weights as a distribution. Raises ValueError for invalid weights."""
     values = np.array(weights, dtype=np.float64)
     if values.size == 0 or not np.isfinite(values).all() or (values < 0.0).any():
-        raise ValueError("probabilities are finite numbers from 0 on.")
+        raise ValueError("probabilities must be finite numbers of at least 0.")
     largest = values.max()
     if largest <= 0.0:
         raise ValueError("at least one probability must be above 0.")
@@ -77,7 +77,7 @@ def _draft(q: str | Probs, target: Probs) -> Probs:
     if q == "disjoint":
         unused = target == 0.0
         if not unused.any():
-            raise ValueError("p gives every id a chance, which leaves a disjoint q none.")
+            raise ValueError("p gives every id a nonzero probability, which leaves none for a disjoint q.")
         even: Probs = unused / unused.sum()
         return even
     return _shape(q, len(target))
@@ -92,4 +92,4 @@ def _shape(name: str, size: int) -> Probs:
         case "peaked":
             rest = (1.0 - _PEAK) / max(1, size - 1)
             return normalised([_PEAK, *[rest] * (size - 1)])
-    raise ValueError(f"{name} is no shape.")
+    raise ValueError(f"{name} is not a valid shape.")

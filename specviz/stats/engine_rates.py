@@ -1,4 +1,4 @@
-"""What other programs would print for the same rounds, each number by its own definition."""
+"""What other engines would print for the same rounds, each number by its own definition."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ from specviz.stats.rates import Rates
 class EngineRate:
     """A number an engine prints: a rate, or a length in tokens.
 
-    ``definition``: in words, one short line. ``predicted``: E[N] if the number, a rate, is taken for the formula's
-    alpha at the real K_r; None for a length, which is a claim about N itself, and where the number is undefined.
+    ``definition``: one short line. ``predicted``: E[N] if the rate is taken for the formula's alpha at the real K_r;
+    None for a length, which is a claim about N itself, and if the number is undefined.
     """
 
     engine: str
@@ -24,9 +24,9 @@ class EngineRate:
 def engine_rates(rates: Rates) -> tuple[EngineRate, ...]:
     """The acceptance rates and lengths of vLLM, SGLang, llama.cpp, LM Studio and EAGLE, in this order.
 
-    A rate counts all of ``rates``, cut rounds and ignored drafts too, as the engines do. Only rounds with a draft count
-    as rounds for those that count drafts or verifications. For the rates and their E[N] to be of the same rounds, take
-    ``RunStats.since_k`` or those of a run in which K did not change.
+    A rate counts all of ``rates``, cut rounds and ignored drafts too, as the engines do. Engines
+    that count drafts or verifications count only rounds with a draft. For the rates and their E[N] to be about the same
+    rounds, pass ``RunStats.since_k``, or a run in which K did not change.
     """
     drafting = rates.rounds - rates.plain_rounds
     drafted = rates.accepted_over_drafted

@@ -1,4 +1,4 @@
-"""The fold from events to numbers: add events as they come, ask for the rates as of any round."""
+"""The numbers of a run: add events as they arrive, then query the rates as of any round."""
 
 from array import array
 from bisect import bisect_right
@@ -24,8 +24,9 @@ __all__ = ["LiveRates", "PositionRate", "Rates", "RunStats", "Series"]
 class RunStats:
     """The numbers of one run.
 
-    A change of settings other than k begins a segment of rates; any change of settings one of tokens/round. Queries
-    take ``last``, a round (1-based): the numbers as they stood after it; None is the latest, 0 before the first.
+    A change of a setting other than k begins a segment of all rates; a change of any setting one of tokens/round.
+    Queries take ``last``, a round (1-based), and return the numbers as of that round; None means the latest one, 0 the
+    state before the first.
     """
 
     def __init__(self) -> None:
@@ -35,7 +36,7 @@ class RunStats:
         self._table = CumulativeCounts()
         self._emitted = array("I")
         self._tokens: list[Token | None] = []
-        self._token_places: dict[Token | None, int] = {}
+        self._token_indices: dict[Token | None, int] = {}
         self._measured: tuple[object, LiveRates] | None = None
         self._medians: dict[int, IncrementalMedians[str]] = {}
         self._verify_medians = IncrementalMedians(self._verify_values)
@@ -50,7 +51,7 @@ class RunStats:
         return len(self._settings)
 
     def add(self, event: Event) -> None:
-        """Take in a Header, Calibration, Round or End; anything else is ignored.
+        """Add a Header, Calibration, Round or End; ignore anything else.
 
         Raises ValueError for a round whose counts do not add up (see ``inconsistency``).
         """
@@ -66,12 +67,12 @@ class RunStats:
 
     @property
     def round_counts(self) -> RoundCountsArray:
-        """What every round contributes, an entry a round."""
+        """The counts of every round."""
         return self._table.rows
 
     @property
     def table(self) -> CumulativeCounts:
-        """The same with its running sums."""
+        """The counts of every round with their cumulative sums."""
         return self._table
 
     def segment_rates(self, last: int | None = None) -> Rates:
@@ -85,7 +86,7 @@ class RunStats:
         return self._measure_live(_begin(self._starts, last), last, _begin(self._tokens_starts, last))
 
     def since_k(self, last: int | None = None) -> Rates:
-        """The rates of the rounds that count for tokens/round up to round ``last``: those since any setting changed."""
+        """The rates of the rounds since any setting changed, up to round ``last``."""
         last = self._clamp(last)
         first = _begin(self._tokens_starts, last)
         return self._measure(first, last, first)
@@ -98,17 +99,17 @@ class RunStats:
         return self._series.series(self._clamp(last))
 
     def settings(self, last: int | None = None) -> Settings | None:
-        """What round ``last`` ran under; None before the first."""
+        """The settings of round ``last``; None before the first."""
         last = self._clamp(last)
         return self._settings[last - 1] if last else None
 
     def verify_time(self, m: int, last: int | None = None) -> float | None:
-        """T_verify(m): the median verify time, in milliseconds, of rounds with m ids (K_r + 1), the run's first round
-        excluded. None without such a round."""
+        """T_verify(m): the median verify time in milliseconds of rounds with m ids (K_r + 1), without the run's first
+        round. None without such a round."""
         return dict(self.verify_times(last)).get(m)
 
     def verify_times(self, last: int | None = None) -> tuple[tuple[int, float], ...]:
-        """(m, T_verify(m)) for every m there was, ascending."""
+        """(m, T_verify(m)) for every m that occurred, ascending."""
         return tuple(sorted(self._verify_medians.query(2, max(1, self._clamp(last))).items()))
 
     def draft_time(self, last: int | None = None) -> float | None:
@@ -132,7 +133,7 @@ class RunStats:
         index = self.rounds
         self._table.add(counted)
         self._settings.append(event.settings if before is None or new_tokens_segment else before)
-        self._emitted.extend(self._token_place(_token(e)) for e in event.emitted)
+        self._emitted.extend(self._token_index(_token(e)) for e in event.emitted)
         if new_segment:
             self._starts.append(index + 1)
         if new_tokens_segment:
@@ -163,20 +164,20 @@ class RunStats:
     def _measure_live(self, first: int, last: int, tokens_first: int) -> LiveRates:
         settings = self.settings(last)
         calibration = self._calibration_of(settings)
-        asked = first, last, tokens_first, calibration
-        if self._measured is None or self._measured[0] != asked:
+        key = first, last, tokens_first, calibration
+        if self._measured is None or self._measured[0] != key:
             part, tokens_range = self._table.between(first, last), self._table.between(tokens_first, last)
-            self._measured = asked, compute_rates(part, tokens_range, settings, calibration)
+            self._measured = key, compute_rates(part, tokens_range, settings, calibration)
         return self._measured[1]
 
-    def _token_place(self, token: Token | None) -> int:
-        place = self._token_places.setdefault(token, len(self._tokens))
-        if place == len(self._tokens):
+    def _token_index(self, token: Token | None) -> int:
+        index = self._token_indices.setdefault(token, len(self._tokens))
+        if index == len(self._tokens):
             self._tokens.append(token)
-        return place
+        return index
 
     def _calibration_of(self, settings: Settings | None) -> Calibration | None:
-        """The calibration, less the step of the drafter it was made with where another one is at work."""
+        """The calibration, without the draft step if it was made with another drafter."""
         timed = self.header.config.get("drafter") if self.header else None
         if self.calibration is None or settings is None or timed in (None, settings.drafter):
             return self.calibration

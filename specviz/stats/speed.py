@@ -1,4 +1,4 @@
-"""What a round costs and what it brings: measured times beside the model of the speedup."""
+"""What a round costs and what it gains: measured times beside the model's speedup."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from specviz.stats.run_stats import RunStats
 
 @dataclass(frozen=True, slots=True)
 class SpeedView:
-    """The times and speedups of the rounds on screen; times in milliseconds, None where undefined.
+    """The times and speedups of the segment shown; times in milliseconds, None where undefined.
 
     ``draft_step_ms`` (draft_ms / K_r over the rounds with a draft), ``verify_ms``, ``decide_ms`` and ``inspect_ms`` are
     medians per round; ``target_step_ms`` (T_p) and ``draft_step_calibrated_ms`` (T_q) come from calibration.
-    ``verify_times``: (m, T_verify(m)) over the whole run but its first round. ``c`` = T_p / T_q. ``curve``: (K, speedup
-    by the model at alpha tested) for K = 0, ..., 32, empty where undefined; ``model`` is its value at the configured
-    ``k``, ``measured_cost`` the speedup by the times the rounds took. ``slower``: than the target alone, by measured
-    cost, or by the model where nothing was measured.
+    ``verify_times``: (m, T_verify(m)) over the whole run except its first round. ``c`` = T_p / T_q. ``curve``: (K,
+    speedup by the model at alpha tested) for K = 0, ..., 32, empty where undefined; ``model`` is its value at the
+    configured ``k``, ``measured_cost`` the speedup by the times the rounds took. ``slower``: slower than the target
+    alone, by measured cost, or by the model if nothing was measured.
     """
 
     draft_step_ms: float | None
@@ -39,7 +39,7 @@ class SpeedView:
 
 
 def speed_view(stats: RunStats, last: int | None = None) -> SpeedView:
-    """The speed as it stood after round ``last`` (None: the latest)."""
+    """The speed as of round ``last`` (None: the latest)."""
     rates = stats.segment_rates(last)
     settings = stats.settings(last)
     curve = _curve(rates.alpha_tested, rates.c)

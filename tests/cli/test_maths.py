@@ -399,7 +399,7 @@ def test_lists_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         (("--p", "0,0"), "at least one"),
         (("--q", "1,1e999"), "--q"),
         (("--p", "1,2", "--q", "1,2,3"), "2 and 3 numbers"),
-        (("--p", "1,2", "--vocab", "3"), "no vocabulary of 3"),
+        (("--p", "1,2", "--vocab", "3"), "do not fit a vocabulary of 3"),
         (("--q", "disjoint", "--vocab", "1"), "two ids or more"),
         (("--mix", "1.5"), "--mix"),
         (("--vocab", "0"), "--vocab"),

@@ -133,4 +133,4 @@ def test_other_draft_temperatures_take_the_rounds_asked_for_and_tell_of_them() -
 def test_nothing_to_test_has_no_p() -> None:
     run = simulated(toy_pair(np.array([1.0]), np.array([1.0])), VARIANTS["exact"], k=1, rounds=3)
     assert run.as_json()["chi_square"] == {"statistic": 0.0, "dof": 0, "p_value": None}
-    assert "0 degrees of freedom" in run.chi_square_words and "nothing to test" in run.chi_square_words
+    assert "0 degrees of freedom" in run.chi_square_text and "nothing to test" in run.chi_square_text

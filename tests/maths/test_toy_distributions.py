@@ -52,9 +52,9 @@ def test_what_does_not_go_together() -> None:
     two, three = normalised([1, 1]), normalised([1, 1, 1])
     with pytest.raises(ValueError, match="cannot have 2 and 3 numbers"):
         toy_pair(two, three)
-    with pytest.raises(ValueError, match="2 numbers were given, which is no vocabulary of 5"):
+    with pytest.raises(ValueError, match="2 numbers do not fit a vocabulary of 5"):
         toy_pair(two, "uniform", 5)
-    with pytest.raises(ValueError, match="leaves a disjoint q none"):
+    with pytest.raises(ValueError, match="leaves none for a disjoint q"):
         toy_pair(two, "disjoint")
     with pytest.raises(ValueError, match="two ids or more"):
         toy_pair("zipf", "disjoint", 1)

@@ -172,7 +172,7 @@ def _print_one(run: Simulated, varying: bool) -> None:
     _print_histogram(run)
     fit = run.fit
     show()
-    show(f"  {out.tokens} tokens against p: {run.chi_square_words}")
+    show(f"  {out.tokens} tokens against p: {run.chi_square_text}")
     show(f"  total variation to p {fit.total_variation:.4f}, of which chance alone explains about {fit.noise:.4f}")
     show(f"  total variation in closed form {run.exact_distance:.4f}")
 
