@@ -14,7 +14,7 @@ from specviz import bundled
 from specviz.core.events import Settings
 from specviz.decoder.drafters.ngram import NgramDrafter
 from specviz.decoder.drafters.ngram_corpus import corpora_folder, open_corpus
-from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import RoundRandom
 
 VOCAB = 4096
 K = 4

@@ -19,7 +19,7 @@ from torch import Tensor
 from specviz.core.events import Settings
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.tensors import accept, sampling
-from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import RoundRandom
 
 Decide = Callable[..., accept.Outcome]
 

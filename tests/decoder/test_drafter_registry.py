@@ -10,7 +10,7 @@ from specviz.core.events import Settings
 from specviz.core.rule import RULES
 from specviz.decoder.drafters.protocol import DraftContext, Drafter, DrafterFactory, Proposal
 from specviz.decoder.models.causal_model import UNLIMITED
-from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import RoundRandom
 from tests.decoder.models import Shelf, text_of
 from tests.decoder.run_helpers import greedy, opened, play, setting
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from specviz.decoder.tensors.accept import decide_equality
-from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import RoundRandom
 from specviz.maths import rules
 from specviz.trace.jsonl import dump, load_line
 from tests.decoder.models import Shelf, everywhere

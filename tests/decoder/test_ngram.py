@@ -13,7 +13,7 @@ from specviz.core.drafters import drafter_options
 from specviz.core.events import Round
 from specviz.decoder.drafters.ngram import NgramDrafter, TextSoFar
 from specviz.decoder.tensors.accept import decide_equality, decide_exact
-from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import RoundRandom
 from tests.builders import known
 from tests.decoder.models import Shelf, everywhere, one_hot, text_of
 from tests.decoder.one_round_sampler import Known, first_p_value, repeated

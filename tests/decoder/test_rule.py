@@ -14,8 +14,7 @@ from specviz.core.rule import RULES
 from specviz.decoder.drafters import model
 from specviz.decoder.tensors import accept
 from specviz.decoder.tensors.accept import Decide, Outcome, decide_exact, residual
-from specviz.decoder.tensors.randomness import RoundRandom
-from specviz.decoder.tensors.sampling import HEAD, inverse_cdf, max_shifted, to_probs
+from specviz.decoder.tensors.sampling import HEAD, RoundRandom, inverse_cdf, max_shifted, to_probs
 from specviz.maths import rules
 from specviz.maths.formulas import expected_tokens
 from tests.builders import known

@@ -14,7 +14,7 @@ from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.decoder.rounds import warm_up
 from specviz.decoder.rounds.speculative import SpeculativeDecoder
 from specviz.decoder.source import LiveSource
-from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import RoundRandom
 from specviz.session.worker import Session
 from tests.builders import known
 from tests.decoder.models import Shelf

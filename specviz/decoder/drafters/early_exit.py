@@ -13,7 +13,7 @@ from specviz.decoder.models.layer_list import exit_costs, find_layers, without_w
 from specviz.decoder.pairing.finding import Finding
 from specviz.decoder.pairing.model_info import ModelFiles
 from specviz.decoder.tensors.device import median_ms
-from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import RoundRandom
 
 MAX_LISTED_EXITS = 12
 
@@ -37,10 +37,10 @@ class EarlyExitDrafter:
         return max(0, self.target.context - length + 1)
 
     def propose(
-        self, ids: Sequence[int], k: int, settings: Settings, uniforms: RoundRandom, stopped: Callable[[], bool]
+        self, ids: Sequence[int], k: int, settings: Settings, random: RoundRandom, stopped: Callable[[], bool]
     ) -> Proposal | None:
         with self.target.early_exit(self.n):
-            return sampled(self.target, ids, k, settings, uniforms, stopped, keep_logits=self._keep_logits)
+            return sampled(self.target, ids, k, settings, random, stopped, keep_logits=self._keep_logits)
 
     def commit(self, ids: Sequence[int]) -> None:
         pass

@@ -9,8 +9,7 @@ from specviz.core.events import Settings
 from specviz.decoder.drafters.protocol import DraftContext, Drafter, DrafterFactory, Proposal
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.tensors.device import decision_device, median_ms, to_device
-from specviz.decoder.tensors.randomness import RoundRandom
-from specviz.decoder.tensors.sampling import changes_probs, inverse_cdf, to_probs
+from specviz.decoder.tensors.sampling import RoundRandom, changes_probs, inverse_cdf, to_probs
 
 
 class ModelDrafter:
@@ -33,9 +32,9 @@ class ModelDrafter:
         return max(0, self.model.context - length + 1)
 
     def propose(
-        self, ids: Sequence[int], k: int, settings: Settings, uniforms: RoundRandom, stopped: Callable[[], bool]
+        self, ids: Sequence[int], k: int, settings: Settings, random: RoundRandom, stopped: Callable[[], bool]
     ) -> Proposal | None:
-        return sampled(self.model, ids, k, settings, uniforms, stopped, keep_logits=self._keep_logits)
+        return sampled(self.model, ids, k, settings, random, stopped, keep_logits=self._keep_logits)
 
     def commit(self, ids: Sequence[int]) -> None:
         self.model.roll_back_to(len(ids) - 1)
@@ -63,7 +62,7 @@ def sampled(
     ids: Sequence[int],
     k: int,
     settings: Settings,
-    uniforms: RoundRandom,
+    random: RoundRandom,
     stopped: Callable[[], bool],
     *,
     keep_logits: bool,
@@ -72,7 +71,7 @@ def sampled(
 
     A drafted id is fed to the next step without leaving the device. None once stopped.
     """
-    us = uniforms.drafts(k)
+    us = random.drafts(k)
     device = decision_device(model.device)
     keep_logits = keep_logits and changes_probs(settings)
     feed: Sequence[int] | Tensor = ids[model.length :]

@@ -12,7 +12,7 @@ from specviz.decoder.drafters.protocol import DraftContext, Drafter, DrafterFact
 from specviz.decoder.models.causal_model import UNLIMITED
 from specviz.decoder.pairing.model_info import ModelFacts
 from specviz.decoder.tensors.device import decision_device, to_device
-from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import RoundRandom
 
 
 class NgramIndex(Protocol):
@@ -91,7 +91,7 @@ class NgramDrafter:
         return UNLIMITED
 
     def propose(
-        self, ids: Sequence[int], k: int, settings: Settings, uniforms: RoundRandom, stopped: Callable[[], bool]
+        self, ids: Sequence[int], k: int, settings: Settings, random: RoundRandom, stopped: Callable[[], bool]
     ) -> Proposal | None:
         for n, index, position in self._matches():
             if drafted := self._cut(index.read(position, k), len(ids)):
@@ -99,7 +99,7 @@ class NgramDrafter:
                 q = torch.zeros(len(drafted), self._vocab_size, device=self._device)
                 q.scatter_(-1, x.unsqueeze(-1), 1.0)
                 detail = [{"ngram": n, "source": index.name, "at": position + i} for i in range(len(drafted))]
-                return Proposal(x, q, uniforms.drafts(len(drafted)).tolist(), detail=detail)
+                return Proposal(x, q, random.drafts(len(drafted)).tolist(), detail=detail)
         empty = torch.empty(0, dtype=torch.long, device=self._device)
         return Proposal(empty, torch.empty(0, self._vocab_size, device=self._device), (), plain_reason="no_match")
 

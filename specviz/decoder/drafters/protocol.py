@@ -15,7 +15,7 @@ from specviz.core.source import Emit
 from specviz.decoder.models.causal_model import CausalModel
 from specviz.decoder.pairing.finding import Finding
 from specviz.decoder.pairing.model_info import ModelFacts, ModelFiles
-from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import RoundRandom
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Drafter(Protocol):
         ...
 
     def propose(
-        self, ids: Sequence[int], k: int, settings: Settings, uniforms: RoundRandom, stopped: Callable[[], bool]
+        self, ids: Sequence[int], k: int, settings: Settings, random: RoundRandom, stopped: Callable[[], bool]
     ) -> Proposal | None:
         """Draft up to ``k`` >= 1 tokens after the committed ``ids``, sampled by ``random.drafts(k)``. None once
         stopped."""

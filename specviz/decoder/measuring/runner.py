@@ -18,7 +18,7 @@ from specviz.decoder.rounds.speculative import SpeculativeDecoder, naming_the_ro
 from specviz.decoder.rounds.warm_up import calibrate
 from specviz.decoder.source import LiveSource, run_config
 from specviz.decoder.tensors.device import peak_memory
-from specviz.decoder.tensors.randomness import RoundRandom
+from specviz.decoder.tensors.sampling import RoundRandom
 
 WARM_UP_TOKENS = 16
 

@@ -36,8 +36,7 @@ from specviz.decoder.rounds.record import HostResults
 from specviz.decoder.rounds.stopping import StoppingCriteria
 from specviz.decoder.tensors.accept import DECIDE, residual_probs
 from specviz.decoder.tensors.device import StageTimer, decision_device, to_device, to_host
-from specviz.decoder.tensors.randomness import RoundRandom
-from specviz.decoder.tensors.sampling import NonFiniteLogits, changes_probs, to_probs
+from specviz.decoder.tensors.sampling import NonFiniteLogits, RoundRandom, changes_probs, to_probs
 
 
 class SpeculativeDecoder:

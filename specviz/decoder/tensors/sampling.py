@@ -1,12 +1,14 @@
-"""From logits to tokens: pure tensor functions. p is the target's distribution, q the draft's.
+"""From logits to tokens: pure tensor functions, and the random numbers of a run.
 
-Logits come in any float dtype; probabilities are float32, processed in the order temperature, top-k, top-p.
-Decisions (ratios, residual, cumulative sums) are float64: float32 would lose tail mass at large vocabularies.
+p is the target's distribution, q the draft's. Probabilities are float32, made in the order temperature, top-k, top-p.
+Ratios, residual and cumulative sums are float64: float32 would lose tail mass in large vocabularies.
 """
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from specviz.core.errors import SpecvizError
@@ -16,6 +18,7 @@ from specviz.core.options import GREEDY_AT_OR_BELOW
 HEAD = 1024
 """How many of the largest probabilities top-p sorts first."""
 LARGEST_U = 1 - 2**-52
+MAX_REDRAWS = 100
 
 
 class NonFiniteLogits(SpecvizError):
@@ -111,3 +114,43 @@ def inverse_cdf(weights: Tensor, u: Tensor) -> Tensor:
 def accept_probs(p_drafted: Tensor, q_drafted: Tensor) -> Tensor:
     """min(1, p(x)/q(x)) in float64 for the probabilities [K] of drafted ids, all with q(x) > 0."""
     return (p_drafted.double() / q_drafted).clamp_max_(1.0)
+
+
+class RoundRandom:
+    """Uniforms in [0, 1) of round ``index`` under ``seed``.
+
+    ``values`` float64 [2K + 1], by slot: 0 draws the last token (residual, bonus or plain), 2i - 1 draws draft i, 2i
+    tests it, i from 1. They are 53-bit numbers from Philox keyed by (seed, index), so a change of K, stepping or
+    inspecting changes no value. ``redraws``: how many values were replaced because they drew an id of probability 0.
+    """
+
+    def __init__(self, seed: int, index: int, k: int) -> None:
+        self._key = np.array([seed, index], dtype=np.uint64)
+        self.values = _unit(np.random.Philox(key=self._key).random_raw(2 * k + 1))
+        self._extra: dict[int, Iterator[float]] = {}
+        self.redraws = 0
+
+    def drafts(self, k: int) -> NDArray[np.float64]:
+        """The values that draw drafts 1 to ``k``."""
+        return self.values[1 : 2 * k : 2]
+
+    def tests(self, k: int) -> NDArray[np.float64]:
+        """The values that test drafts 1 to ``k``."""
+        return self.values[2 : 2 * k + 1 : 2]
+
+    def extra(self) -> Iterator[float]:
+        """Uniforms beyond every slot, for redraws."""
+        generator = np.random.Philox(key=self._key, counter=np.array([0, 0, 0, 1], dtype=np.uint64))
+        while True:
+            yield float(_unit(generator.random_raw(1))[0])
+
+    def redraw(self, slot: int) -> None:
+        """Replace the value of ``slot``. Raises RuntimeError after MAX_REDRAWS."""
+        if self.redraws == MAX_REDRAWS:
+            raise RuntimeError(f"an id of probability 0 was drawn {MAX_REDRAWS} times")
+        self.values[slot] = next(self._extra.setdefault(slot, self.extra()))
+        self.redraws += 1
+
+
+def _unit(raw: NDArray[np.uint64]) -> NDArray[np.float64]:
+    return (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
