@@ -1,4 +1,4 @@
-"""The plots beside the text: made after the first picture is on screen, drawn a few times a second at most."""
+"""The plots next to the text: created after the first frame, drawn a few times a second at most."""
 
 import asyncio
 import time
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from specviz.ui.charts.run_charts import AlphaPlot, TokensPlot
 
 EVERY = 0.15
-"""Least seconds between two drawings."""
+"""Minimum seconds between two drawings."""
 FLOODED = 0.3
-"""The same while rounds come faster than the eye follows: with every other paint of the screen, and in its frame."""
+"""The same while rounds arrive fast: with every other paint of the screen, in the same frame."""
 SELDOM = 0.6
 """The same while a long recording is read."""
 
@@ -40,7 +40,7 @@ class PlotColumn(Vertical):
         yield self._positions
 
     async def fill(self) -> None:
-        """Put the plots in, imported on another thread so that keys stay alive."""
+        """Add the plots; they are imported on another thread so that keys keep working."""
         alpha, tokens = await asyncio.to_thread(_plot_classes)
         if self.is_attached:
             self._plots = alpha(id="alpha", ascii=self._ascii), tokens(id="tokens", ascii=self._ascii)

@@ -96,7 +96,7 @@ class MainScreen(MainActions):
     # -- showing
 
     def update(self) -> None:
-        """Bring the screen up to the timeline; what did not change is not painted again."""
+        """Show the timeline as it is now; widgets repaint only what changed."""
         timeline = self.timeline
         if timeline.expected_rounds is not None:
             self.shell.begin_paint()
@@ -120,7 +120,7 @@ class MainScreen(MainActions):
         self._keep_playing()
 
     def refresh_settings(self) -> None:
-        """While rounds pour in, only the lines: the next picture comes soon enough, and a key need not wait for it."""
+        """While rounds arrive fast, update only the status lines; the next paint follows soon enough."""
         if self.playback.is_fast:
             self._update_lines()
         else:
@@ -141,13 +141,13 @@ class MainScreen(MainActions):
         self.inspector.show(round, row, known=known, special_ids=special_ids)
 
     def _without_correction(self, round: Round) -> Round:
-        """The same object for the same round: the inspector lays out what is new to it."""
+        """The same object for the same round, so that the inspector does not lay it out again."""
         if self._held_back is None or self._held_back[0] is not round:
             self._held_back = round, without_correction(round)
         return self._held_back[1]
 
     def take_run(self) -> None:
-        """Begin a new text where a new run began, and end it where it did."""
+        """Start the text of a new run, and finish it with the run."""
         timeline = self.timeline
         if timeline.transcript is None:
             return
@@ -182,7 +182,7 @@ class MainScreen(MainActions):
         return "custom prompt" if self.playback.capabilities.can_restart else ""
 
     def _show_notices(self) -> None:
-        """Notices once each; what is permanent stays in the banner; a failure opens its panel."""
+        """Show each notice once, permanent ones in the banner, and a failure in its panel."""
         notes = self.timeline.header.notes if self.timeline.header else ()
         said = [notice.message for notice in self.timeline.notices if not notice.permanent]
         for message in (*said, *notes, self.timeline.rounds.trouble):
@@ -233,7 +233,7 @@ class MainScreen(MainActions):
         self.app.push_screen(HelpScreen(KEYS, ascii=self.options.ascii))
 
     def action_line(self, lines: int) -> None:
-        """The token above or below; below the last line shown the text goes on with the next recorded round."""
+        """The token above or below; below the last line shown, the next recorded round."""
         if place := self.text.neighbour(lines):
             self.seek(*place)
         elif lines > 0 and not self.timeline.at_end:
@@ -253,7 +253,7 @@ class MainScreen(MainActions):
         self.refresh_settings()
 
     def action_inspect(self, *, keep: bool = False) -> None:
-        """Open the inspector; give it all the room if it needs more; put it away. ``keep``: only open it."""
+        """Open the inspector, enlarge it if it does not fit, then close it. ``keep``: only open it."""
         if not self.has_class("-inspecting"):
             self.add_class("-inspecting")
         elif not keep:

@@ -1,4 +1,4 @@
-"""Where to look: rejections, the least overlap, and every token that a query speaks of. Pure functions of the rounds.
+"""Places to go to: rejections, the least overlap, and the tokens that match a query. Pure functions of the rounds.
 
 A place is (round, row): round 1-based, row i < K_r drafted token i + 1, row K_r the round's last token.
 """
@@ -22,7 +22,7 @@ NOWHERE: RoundRow = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A token that was looked for: where it is, its bytes, its verdict or origin, and why it is in the list.
+    """A token that was found: where it is, its bytes, its verdict or origin, and why it is listed.
 
     ``drafted``: whether it has a position in a draft, else it is the round's last token.
     """
@@ -42,7 +42,7 @@ class Hit:
 
 
 def next_rejection(drafts: Drafts, shown: int, row: int, step: int) -> RoundRow | None:
-    """The first rejected token behind a place (``step`` 1) or before it (-1); None: there is none."""
+    """The first rejected token after a place (``step`` 1) or before it (-1), None if there is none."""
     return adjacent_rejection(drafts, (shown, row), step)
 
 
@@ -53,33 +53,33 @@ def worst_overlap(drafts: Drafts, shown: int, row: int) -> RoundRow | None:
 
 
 class WorstFirst:
-    """A walk from the worst overlap to better ones, begun anew once the cursor has been elsewhere."""
+    """A walk from the worst overlap to better ones, restarted once the cursor has moved elsewhere."""
 
     def __init__(self) -> None:
         self._at: RoundRow | None = None
 
     def next(self, drafts: Drafts, shown: int, row: int) -> RoundRow | None:
-        """Where to go from here; None: nothing was tested."""
+        """The next place, None if nothing was tested."""
         self._at = worst_overlap(drafts, *((shown, row) if self._at == (shown, row) else NOWHERE))
         return self._at
 
 
 Query = Breakpoint | str
-"""A condition, or text that a token holds; empty: rejections."""
+"""A condition, or text that a token contains; empty for rejections."""
 
 
 def parse_query(query: str) -> Query:
-    """What a person asks for. Raises ValueError, in a sentence, for a condition that is wrong or unfinished."""
+    """The query of an input. Raises ValueError with a sentence for an invalid or incomplete condition."""
     return parse_breakpoint(query) if names_condition(query) else query
 
 
 def hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = ()) -> list[Hit]:
-    """All tokens that ``query`` speaks of, in order; a condition on a round stands at the row worth explaining."""
+    """All tokens that match ``query``, in order; a condition on a round is listed at the row worth explaining."""
     return list(iter_hits(rounds, query, end_ids))
 
 
 def iter_hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = ()) -> Iterator[Hit]:
-    """``hits`` one by one, the rounds taken as they are needed."""
+    """``hits`` as an iterator that reads rounds as needed."""
     numbered = enumerate(rounds, start=1)
     if isinstance(query, Breakpoint):
         sought = condition(query, end_ids)
@@ -118,7 +118,7 @@ def _test(round: Round, rejected: Drafted) -> str:
 
 
 def _holding(text: str) -> Callable[[bytes | None], bool]:
-    """Whether a token holds ``text``, whatever its case, as its characters or as it is shown."""
+    """Whether a token contains ``text``, ignoring case, in its characters or as displayed."""
     wanted = text.casefold()
     known: dict[bytes, bool] = {}
 

@@ -1,4 +1,4 @@
-"""Run, pause, step, look back: what the keys do to the session and the timeline."""
+"""Run, pause, step, go back: what the keys do to the session and the timeline."""
 
 from dataclasses import replace
 from typing import Literal
@@ -12,16 +12,16 @@ from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import AUTO_PACE
 
 Mode = Literal["paused", "running", "playing"]
-"""paused; sampling new rounds as they come; playing recorded rounds up to the newest."""
+"""paused; running: new rounds are sampled; playing: recorded rounds are shown, up to the newest."""
 
 MAX_KEY_TEMPERATURE = 5.0
 """The highest temperature that the keys set."""
 PACES = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-"""Seconds between rounds that the pace keys walk through; 0 is full speed."""
+"""Seconds between rounds, as set by the pace keys; 0 is full speed."""
 
 
 def next_pace(pace: float, steps: int) -> float:
-    """The next slower (1) or faster (-1) pace of the list; ``pace`` itself where there is none."""
+    """The next slower (1) or faster (-1) pace of the list, or ``pace`` if there is none."""
     if steps > 0:
         return next((each for each in PACES if each > pace), pace)
     return next((each for each in reversed(PACES) if each < pace), pace)
@@ -39,10 +39,10 @@ def with_temperature_step(settings: Settings, steps: int) -> Settings:
 
 
 class Playback:
-    """Drives one session and one timeline. Recorded rounds are shown again, never sampled again.
+    """Drives one session and one timeline, and owns whether the run is paused (``mode``); the session only has permits.
 
-    ``monitor`` knows which rounds hit a breakpoint; the session has stopped sampling by then, playing stops here.
-    ``loop``: what is played starts anew at its end.
+    Recorded rounds are shown again, never sampled again. ``monitor`` knows which rounds hit a breakpoint: the session
+    has stopped sampling after them, and playing stops at them. ``loop``: playing starts again at the end.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Playback:
         return self._pace if self.capabilities.can_step else 0.0
 
     def begin(self, request: RunRequest, *, paused: bool = False, at: int | None = None) -> None:
-        """Start a run; in a recorded one, stop on round ``at`` as soon as it is there."""
+        """Start a run; stop a recorded one at round ``at`` as soon as that has been read."""
         self.timeline.clear(same=request.recording == self.request.recording)
         self.request = request
         self.settings = request.settings
@@ -92,7 +92,7 @@ class Playback:
         self.run_id = self.session.begin(request, paused=paused and self.capabilities.can_step)
 
     def accept(self, run_id: int, event: Event) -> bool:
-        """Take an event in; False where it belongs to a run that was superseded."""
+        """Add an event; False if it belongs to a superseded run."""
         if run_id not in (0, self.run_id):
             return False
         self.timeline.add(event)
@@ -108,7 +108,7 @@ class Playback:
         return True
 
     def catch_up(self) -> None:
-        """While a recorded run is read up to the round it opens on, show how far it has come."""
+        """While a recorded run is read up to the round it opens on, show the newest round."""
         if self._open_on is not None and self.timeline.total:
             self.timeline.show(self.timeline.total)
 
@@ -135,7 +135,7 @@ class Playback:
 
     @property
     def is_fast(self) -> bool:
-        """Whether rounds may come faster than the eye follows."""
+        """Whether rounds may arrive faster than the eye can follow."""
         return (self.mode == "running" and self._pace < 0.1) or self.timeline.expected_rounds is not None
 
     @property
@@ -161,13 +161,13 @@ class Playback:
             self.session.pause()
 
     def _hold(self) -> None:
-        """What runs is paused, and a recorded run no longer goes to the round it was to open on."""
+        """Pause, and cancel opening on a round."""
         self._open_on = None
         if self.mode != "paused":
             self.pause()
 
     def next_round(self) -> None:
-        """One round on: the next recorded one, or at the newest exactly one more sample."""
+        """One round forward: the next recorded one, or after the newest exactly one new sample."""
         self._stepping_phases = False
         self._hold()
         if not self.timeline.at_end:
@@ -179,16 +179,16 @@ class Playback:
             self.session.step()
 
     def seek(self, index: int, row: int | None = None) -> None:
-        """Show a recorded round; what runs is paused first."""
+        """Pause and show a recorded round."""
         self._stepping_phases = False
         self._hold()
         self.timeline.show(index, row)
 
     def step_phase(self, step: int) -> bool:
-        """One phase on (1) or back (-1), across rounds; at the newest round's end one more is sampled and unfolded.
+        """Pause, then go one phase forward (1) or back (-1), across rounds.
 
-        What runs is paused, and the round being made then is the one that unfolds. False: the round that comes next
-        cannot be read back.
+        After the last phase of the newest round another round is sampled and shown phase by phase; if one is in
+        progress, it is that one. False: the next round cannot be read back.
         """
         timeline = self.timeline
         self._stepping_phases = step > 0
@@ -210,7 +210,7 @@ class Playback:
 
     @property
     def unfolding(self) -> bool:
-        """Whether a round to unfold was asked for and is still to come."""
+        """Whether a round to show phase by phase was requested and has not arrived."""
         return self.can_sample and self._requested_at == (self.run_id, self.timeline.total)
 
     def can_step_phase(self, step: int) -> bool:
@@ -222,11 +222,11 @@ class Playback:
             self.seek(*place)
 
     def play_on(self) -> bool:
-        """One recorded round further; at the newest go on sampling where that is possible. False: no longer playing."""
+        """Show the next recorded round; after the newest, resume sampling if possible. False: no longer playing."""
         if self.mode != "playing":
             return False
         shown, total = self.timeline.shown, self.timeline.total
-        if self._starts_anew():
+        if self._loops_here():
             self.timeline.show(0)
             return True
         next_hit = self.monitor.next_hit(shown) or total
@@ -238,18 +238,18 @@ class Playback:
         if not self.timeline.at_end:
             return True
         if self.timeline.over:
-            self.mode = "playing" if self._starts_anew() else "paused"
+            self.mode = "playing" if self._loops_here() else "paused"
         elif self.capabilities.can_step:
             self.mode = "running"
             self.session.resume()
         return self.mode == "playing"
 
-    def _starts_anew(self) -> bool:
-        """Whether the end is reached of what is played over and over; at full speed it would only flicker."""
+    def _loops_here(self) -> bool:
+        """Whether looping starts again here; never at full speed, where it would only flicker."""
         return self.loop and self.timeline.over and self.timeline.at_end and self.timeline.total > 0 and self._pace > 0
 
     def restart(self, *, seed: int | None = None, prompt: str | None = None, paused: bool = False) -> None:
-        """The same request with the settings as they are now, from the start."""
+        """Start the same request again, with the current settings."""
         self.begin(
             replace(
                 self.request,
@@ -282,7 +282,7 @@ class Playback:
 
     @property
     def drafters(self) -> tuple[str, ...]:
-        """What can draft in this run; empty until it is known."""
+        """The drafters of this run; empty until its header arrives."""
         header = self.timeline.header if self.capabilities.can_change_settings else None
         return tuple(header.config.get("drafters", ())) if header else ()
 
@@ -291,7 +291,7 @@ class Playback:
         return len(self.drafters) > 1
 
     def change_drafter(self) -> None:
-        """The next of ``drafters`` drafts from the next round on, the first behind the last."""
+        """Switch to the next of ``drafters``, cyclically, from the next round on."""
         if self.can_change_drafter:
             names, now = self.drafters, self.settings.drafter
             at = names.index(now) if now in names else -1

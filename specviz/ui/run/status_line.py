@@ -79,7 +79,7 @@ def short_error(value: float | None) -> str:
 
 
 def warnings(rates: LiveRates) -> list[StatusField]:
-    """What must not be missed: a run slower than without drafting, and numbers that contradict the rule."""
+    """Warnings: a run slower than without drafting, and numbers that contradict the rule."""
     fields = []
     if rates.contradicts:
         z = "" if rates.agreement_z is None else f"|z| {abs(rates.agreement_z):.1f} > 4, "
@@ -119,7 +119,7 @@ def rate_fields(rates: LiveRates) -> list[StatusField]:
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """What the first line tells of a run."""
+    """What the first line shows of a run."""
 
     draft: str
     target: str
@@ -143,9 +143,9 @@ class RunStatus:
     phase: int | None = None
     """The phase the round is shown up to, 1-based; None where it is shown whole."""
     hits: tuple[str, ...] = ()
-    """The breakpoints that the round shown hits, in words."""
+    """The breakpoints that the round shown hits, as text."""
     expected_rounds: int | None = None
-    """How many rounds a recorded run seems to have, while it is still being read."""
+    """The likely number of rounds of a recording while it is being read."""
     timing: bool = False
     """Whether the models are being timed between two rounds."""
 
@@ -188,7 +188,7 @@ def run_status(playback: Playback, options: AppOptions) -> RunStatus:
 
 
 def run_fields(view: RunStatus) -> list[StatusField]:
-    """The first line: the pair, what decides a run, and where we are in it."""
+    """The first line: the pair, the settings, and the position in the run."""
     target, draft = computing(view.device, view.dtype), computing(view.draft_device, view.draft_dtype)
     where = f"{draft} > {target}" if draft and draft != target else target
     return [
@@ -206,7 +206,7 @@ def run_fields(view: RunStatus) -> list[StatusField]:
 
 
 def computing(device: str, dtype: str) -> str:
-    """Where a model runs and in which numbers."""
+    """Device and dtype of a model."""
     return " ".join(filter(None, (literal(device), DTYPES.get(dtype, literal(dtype)))))
 
 
@@ -217,7 +217,7 @@ def changing(name: str, now: str, then: str) -> StatusField:
 
 
 def drafting(now: str, then: str) -> list[StatusField]:
-    """A switch to come; which one drafts now stands before the target."""
+    """The change of drafter, if one is pending; the current one is named before the target."""
     if now == then:
         return []
     field = changing("drafter", literal(now), literal(then))
@@ -245,7 +245,7 @@ def pair_names(draft: str, target: str) -> tuple[str, ...]:
 
 
 def state(view: RunStatus) -> list[StatusField]:
-    """Where we are: the word, the round, and the way to the newest one."""
+    """The state of the run, the round, and the key to the newest one."""
     at_end = view.index == view.total
     known_total = not at_end or view.end is not None or not view.is_live
     place = f"round {view.index} of {view.total}" if known_total else f"round {view.index}"

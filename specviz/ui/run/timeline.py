@@ -1,4 +1,4 @@
-"""What has happened and what of it is on screen: the one owner of both."""
+"""The rounds of a run and what is shown of them."""
 
 from collections.abc import Callable
 
@@ -18,9 +18,9 @@ from specviz.trace.round_store import Rounds
 class Timeline:
     """The rounds of one run, the round shown (0: before the first) and the token cursor's row in it.
 
-    With ``follow`` a new round is shown as it comes, unless an older one is being looked at. A round may be shown up
-    to one of its phases; the numbers are those before it until it is shown whole. ``store`` makes the place that the
-    rounds of a run are kept in, when its header comes.
+    With ``follow`` a new round is shown as it arrives, unless an earlier one is shown. A round may be shown up to one
+    of its phases; until it is complete, the numbers are those of the round before. ``store`` returns the store for the
+    rounds of a run, when its header arrives.
     """
 
     def __init__(self, *, follow: bool = True, store: Callable[[], Rounds] = Rounds, ascii: bool = False) -> None:
@@ -33,7 +33,7 @@ class Timeline:
         self.clear()
 
     def clear(self, *, same: bool = True) -> None:
-        """Forget the run; what was said about the pair stays, and the room for its K if the ``same`` comes again."""
+        """Forget the run, except notices about the pair and, if the ``same`` recording follows, its largest K."""
         if not same:
             self.max_k = 0
         if self._reading:
@@ -111,7 +111,7 @@ class Timeline:
 
     @property
     def expected_rounds(self) -> int | None:
-        """How many rounds a long recorded run seems to have, while it is still being read."""
+        """The likely number of rounds of a long recording while it is being read."""
         return max(self.progress.total or 0, self.total) if self._reading and self.progress and not self.over else None
 
     @property
@@ -138,7 +138,7 @@ class Timeline:
 
     @property
     def last_complete(self) -> int:
-        """The last round whose outcome is on screen."""
+        """The last round that is shown to its end."""
         return self.shown - (self.reveal is not None)
 
     @property
@@ -154,10 +154,10 @@ class Timeline:
         return tuple(notice.message for notice in self.notices if notice.permanent)
 
     def show(self, index: int, row: int | None = None) -> bool:
-        """Show a round by its 1-based index, clamped to what there is, with the cursor on ``row``.
+        """Show a round by its 1-based index, clamped to the rounds available, with the cursor on ``row``.
 
-        Another row of a round shown up to a phase leaves it at that phase. False: the round cannot be read back, and
-        what was shown stays.
+        Moving to another row of the same round keeps its phase. False: the round cannot be read back, and nothing
+        changes.
         """
         index = max(0, min(index, self.total))
         if index != self.shown:
@@ -208,6 +208,6 @@ class Timeline:
         return index, (0 if step > 0 else self._last_row(index))
 
     def _last_row(self, index: int) -> int:
-        """Of a round that need not be read for it."""
+        """Computed without reading the round back."""
         counts = self.stats.round_counts[index - 1]
         return int(counts["k"]) + bool(counts["uncut"]) - 1
