@@ -76,7 +76,7 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.set_threshold(*COLLECT)
-    source = TraceSource(path, bare=True)
+    source = TraceSource(path, compact=True)
     source.open(lambda _: None)
     request = RunRequest("", 0, Settings())
     app = SpecvizApp(

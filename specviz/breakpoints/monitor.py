@@ -29,7 +29,7 @@ from specviz.breakpoints.conditions import (
 from specviz.breakpoints.text_search import TextSeen, compiled, quoted
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Event, Header, Round
-from specviz.trace.round_store import Rounds
+from specviz.trace.round_store import RoundStore
 
 Kind = Literal["N", "reject", "overlap", "p/q", "token", "text", "streak", "end", "|z|"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -147,11 +147,11 @@ class BreakpointMonitor:
     rounds of a run, at its first round; they are read back when the breakpoints change.
     """
 
-    def __init__(self, breakpoints: Iterable[Breakpoint] = (), store: Callable[[], Rounds] = Rounds) -> None:
+    def __init__(self, breakpoints: Iterable[Breakpoint] = (), store: Callable[[], RoundStore] = RoundStore) -> None:
         self._lock = threading.Lock()
         self._store = store
         self._end_ids: tuple[int, ...] = ()
-        self._rounds: Rounds | None = None
+        self._rounds: RoundStore | None = None
         self._count = 0
         self.change(breakpoints)
 
@@ -216,7 +216,7 @@ class BreakpointMonitor:
         while (rounds := self._rounds) is not None and self._checked < self._count:
             with self._lock:
                 if rounds is self._rounds:
-                    self._check_each(islice(rounds.scan(self._checked), AT_A_TIME))
+                    self._check_each(islice(rounds.iter_compact(self._checked), AT_A_TIME))
 
     def _check_each(self, rounds: Iterable[Round]) -> None:
         """Check the next rounds, up to one that cannot be read back, which is skipped."""

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from specviz.core.events import Emitted, Origin, Prompt, Round, Token
 from specviz.core.safe_text import TextDecoder, visible
 from specviz.render.transcript_pages import PAGE_TOKENS, TextPage
-from specviz.trace.round_store import Rounds
+from specviz.trace.round_store import RoundStore
 
 
 class RoundText(NamedTuple):
@@ -36,7 +36,7 @@ class Transcript:
         self,
         prompt: Prompt,
         special_ids: frozenset[int] = frozenset(),
-        rounds: Rounds | None = None,
+        rounds: RoundStore | None = None,
         *,
         ascii: bool = False,
     ) -> None:
@@ -49,7 +49,7 @@ class Transcript:
         ]
         self._pending = self._decoder.pending
         self._own = rounds is None
-        self.rounds = Rounds() if rounds is None else rounds
+        self.rounds = RoundStore() if rounds is None else rounds
         self.round_texts: list[RoundText] = []
         self.pages = [TextPage(0)]
         self.revision = 0

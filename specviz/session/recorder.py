@@ -15,7 +15,7 @@ from specviz.core.events import End, Event, Failed, Header, Round, StopReason
 from specviz.core.safe_text import visible
 from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import dump
-from specviz.trace.round_store import RoundLines
+from specviz.trace.round_store import RoundFile
 
 IN_MEMORY = 2**26
 """Bytes of an unrecorded run kept in memory before a temporary file is used."""
@@ -38,7 +38,7 @@ class Recorder:
     ) -> None:
         self.path = Path(path)
         self.problem: str | None = None
-        self.lines: RoundLines | None = None
+        self.lines: RoundFile | None = None
         self._size = 0
         self._on_problem = on_problem
         self._stats = RunStats()
@@ -91,7 +91,7 @@ class Recorder:
             return
         self._begun = True
         with contextlib.suppress(OSError):
-            self.lines = RoundLines(self.path.open("rb"), self.path)
+            self.lines = RoundFile(self.path.open("rb"), self.path)
         self._record(header)
 
     def _record(self, event: Event) -> None:
@@ -138,7 +138,7 @@ class SpooledRounds:
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 (it lives as long as the rounds)
-        self.lines = RoundLines(cast(BinaryIO, self._file), "The temporary file of this run")
+        self.lines = RoundFile(cast(BinaryIO, self._file), "The temporary file of this run")
 
     def add(self, event: Event) -> None:
         """Keep the event if it is a round. Raises OSError if the disk is full."""

@@ -34,58 +34,58 @@ class Trace:
 dump = encode
 
 
-def load_line(line: bytes, *, bare: bool = False) -> Recorded:
+def load_line(line: bytes, *, compact: bool = False) -> Recorded:
     """The event of a line. Raises BadLine; TruncatedLine where the line is the beginning of a record.
 
-    ``bare``: a round without its top lists, raw distributions and details; they are checked all the same.
+    ``compact``: a round without its top lists, raw distributions and details; they are checked all the same.
     """
-    event = decode(line, compact=bare)
+    event = decode(line, compact=compact)
     if isinstance(event, Round):
         _check_round(event)
-        return event if bare else _sharing(event)
+        return event if compact else _share_top_lists(event)
     return event
 
 
-class Placed(NamedTuple):
+class Record(NamedTuple):
     """A record of a file: where its line begins, in bytes, and what it says; None where it is cut off."""
 
     offset: int
     event: Recorded | None
 
 
-def records(path: Path, name: str | None = None, *, bare: bool = False) -> Iterator[Placed]:
+def records(path: Path, name: str | None = None, *, compact: bool = False) -> Iterator[Record]:
     """The records in ``path``, called ``name`` in errors, one by one, each checked when its turn comes.
 
     Only the last one may be cut off. Raises SpecvizError, one sentence with the file and the line, at whatever is no
-    whole trace. ``bare`` as for ``load_line``.
+    whole trace. ``compact`` as for ``load_line``.
     """
     name = visible(str(name or path).encode("utf-8", "surrogateescape"))
-    order = _Order()
+    order = _RecordOrder()
     for number, (offset, line, is_last) in enumerate(_lines(path, name), 1):
         try:
-            event = order.next(line, bare=bare)
+            event = order.next(line, compact=compact)
         except TruncatedLine as cut:
             if order.begun and is_last:
-                yield Placed(offset, None)
+                yield Record(offset, None)
                 return
             raise SpecvizError(f"{name}, line {number}: {cut}.") from None
         except BadLine as bad:
             hint = "not a specviz trace: " if number == 1 and not isinstance(bad, NewerVersion) else ""
             raise SpecvizError(f"{name}, line {number}: {hint}{bad}.") from None
-        yield Placed(offset, event)
+        yield Record(offset, event)
     if not order.begun:
         raise SpecvizError(f"{name}, line 1: not a specviz trace: the file is empty.")
 
 
-def read(path: Path, name: str | None = None, *, bare: bool = False) -> Trace:
-    """The whole recorded run in ``path``; errors and ``bare`` as for ``records``."""
+def read(path: Path, name: str | None = None, *, compact: bool = False) -> Trace:
+    """The whole recorded run in ``path``; errors and ``compact`` as for ``records``."""
     header: Header | None = None
     calibration: Calibration | None = None
     rounds: list[Round] = []
     end: End | None = None
     incomplete = False
     with nothing_collected():
-        for _, event in records(path, name, bare=bare):
+        for _, event in records(path, name, compact=compact):
             match event:
                 case Header():
                     header = event
@@ -101,7 +101,7 @@ def read(path: Path, name: str | None = None, *, bare: bool = False) -> Trace:
     return Trace(header, calibration, tuple(rounds), end, incomplete)
 
 
-class _Order:
+class _RecordOrder:
     """Which record may follow which."""
 
     def __init__(self) -> None:
@@ -109,11 +109,11 @@ class _Order:
         self._rounds = 0
         self._stopped = False
 
-    def next(self, line: bytes, *, bare: bool) -> Recorded:
-        """The event of the line that comes next. Raises BadLine where it has no place there."""
+    def next(self, line: bytes, *, compact: bool) -> Recorded:
+        """The event of the next line. Raises BadLine if it may not follow the lines before it."""
         if self._ended:
-            raise BadLine("a record stands behind the end")
-        event = load_line(line, bare=bare)
+            raise BadLine("a record follows the end record")
+        event = load_line(line, compact=compact)
         if isinstance(event, Header) == self.begun:
             raise BadLine("a second header" if self.begun else "a trace begins with its header")
         self.begun = True
@@ -130,9 +130,9 @@ class _Order:
 
     def _take_round(self, event: Round) -> None:
         if event.index != self._rounds + 1:
-            raise BadLine(f"round {event.index} stands where round {self._rounds + 1} belongs")
+            raise BadLine(f"found round {event.index}, expected round {self._rounds + 1}")
         if self._stopped:
-            raise BadLine(f"round {event.index} stands behind the round that ended the text")
+            raise BadLine(f"round {event.index} follows the round that ended the text")
         self._rounds += 1
         self._stopped = event.stop is not None
 
@@ -165,7 +165,7 @@ def _lines(path: Path, name: str) -> Iterator[tuple[int, bytes, bool]]:
         raise SpecvizError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
 
 
-def bared(event: Round) -> Round:
+def without_top_lists(event: Round) -> Round:
     """The round without its top lists, raw distributions and details: what numbers, text and conditions need."""
     return replace(
         event,
@@ -174,7 +174,7 @@ def bared(event: Round) -> Round:
     )
 
 
-def _sharing(event: Round) -> Round:
+def _share_top_lists(event: Round) -> Round:
     """The round with one object for the list that an accepted token has twice: as drafted and as emitted."""
     pairs = zip(event.emitted, (d.p_top for d in event.drafted[: event.n_accepted]), strict=False)
     shared = tuple(replace(token, p_top=top) if token.p_top == top else token for token, top in pairs)

@@ -11,8 +11,8 @@ from specviz.core.events import Calibration, End, Event, Header, Notice, Progres
 from specviz.core.options import RunRequest
 from specviz.core.safe_text import visible
 from specviz.core.source import RECORDED, Emit
-from specviz.trace.jsonl import Placed, Trace, read, records
-from specviz.trace.round_store import RoundLines
+from specviz.trace.jsonl import Record, Trace, read, records
+from specviz.trace.round_store import RoundFile
 
 AT_ONCE = 2**24
 """Bytes of a recording that are read and checked before anything of it is shown: some tenths of a second."""
@@ -24,16 +24,16 @@ _LAST_INDEX = re.compile(rb'\{"type": ?"round", ?"index": ?([0-9]{1,15}),')
 class TraceSource:
     """Implements Source on one or more traces: paths, or ``bundled:demo`` for the one that comes with specviz.
 
-    The numbers of a recording's own summary are not passed on: whoever shows the run counts its rounds. Nothing is
-    kept: every run reads its file again. ``bare``: rounds come without their top lists, raw distributions and details,
-    and ``lines`` is the way back to the whole ones; it belongs to the run that began last.
+    The summary in a recording is not passed on: its rounds are counted again. Nothing is cached: every run reads its
+    file again. ``compact``: rounds come without their top lists, raw distributions and details, and ``lines`` reads
+    the whole ones back; it belongs to the latest run.
     """
 
-    def __init__(self, *paths: str | Path, bare: bool = False) -> None:
+    def __init__(self, *paths: str | Path, compact: bool = False) -> None:
         self.capabilities = RECORDED
         self.names = tuple(map(str, paths))
-        self.lines: RoundLines | None = None
-        self._bare = bare
+        self.lines: RoundFile | None = None
+        self._bare = compact
         self._recorded: tuple[_Recorded, ...] = ()
 
     def open(self, emit: Emit) -> None:
@@ -66,7 +66,7 @@ class TraceSource:
         end = End("user", "the recording stops here")
         if not recorded.whole:
             yield Progress("recording", 0, recorded.rounds or None, "rounds")
-        for offset, event in recorded.records(bare=self._bare):
+        for offset, event in recorded.records(compact=self._bare):
             if isinstance(event, Header):
                 self.lines = recorded.lines()
             elif not ready and not isinstance(event, Calibration):
@@ -96,7 +96,7 @@ class _Recorded:
         self._look_over()
 
     def _look_over(self) -> None:
-        for offset, event in self.records(bare=True):
+        for offset, event in self.records(compact=True):
             self.rounds += isinstance(event, Round)
             self.incomplete = event is None
             if offset > AT_ONCE:
@@ -114,12 +114,12 @@ class _Recorded:
         self._copy.flush()
         return Path(self._copy.name)
 
-    def records(self, *, bare: bool) -> Iterator[Placed]:
-        return records(self._path, shown_name(self._name), bare=bare)
+    def records(self, *, compact: bool) -> Iterator[Record]:
+        return records(self._path, shown_name(self._name), compact=compact)
 
-    def lines(self) -> RoundLines:
-        """A way back to the rounds whose places are still to be added."""
-        return RoundLines(self._path.open("rb"), self._name)
+    def lines(self) -> RoundFile:
+        """The file to read rounds back from; their offsets are added as the run is read."""
+        return RoundFile(self._path.open("rb"), self._name)
 
     def notice(self) -> Notice:
         name = visible(self._name.encode("utf-8", "surrogateescape"))
@@ -146,7 +146,7 @@ def last_index(path: Path) -> int:
         return 0
 
 
-def read_trace(name: str, *, bare: bool = False) -> Trace:
-    """The trace of that path or bundled name; ``bare``: without top lists, raw distributions and details. Raises
+def read_trace(name: str, *, compact: bool = False) -> Trace:
+    """The trace of that path or bundled name; ``compact``: without top lists, raw distributions and details. Raises
     SpecvizError."""
-    return read(trace_path(name), shown_name(name), bare=bare)
+    return read(trace_path(name), shown_name(name), compact=compact)

@@ -1,4 +1,4 @@
-"""The rounds of a run of any length: the latest ones whole in memory, the others read back from where they stand."""
+"""The rounds of a run of any length: the latest ones whole in memory, the others read back from a file."""
 
 import threading
 from array import array
@@ -13,14 +13,14 @@ from specviz.core.safe_text import visible
 from specviz.trace.codec import BadLine
 from specviz.trace.jsonl import load_line
 
-KEPT = 256
-"""Whole rounds in memory besides those that stand nowhere else; a round is some 20 kB at K = 4."""
+CACHE_SIZE = 256
+"""Whole rounds cached in memory, in addition to those not yet on disk; a round takes about 20 kB at K = 4."""
 
 
-class RoundLines:
-    """A file of lines, and where each round's line begins in it. One thread adds, any may read back.
+class RoundFile:
+    """A file of lines, and the offset of each round's line in it. One thread adds, any may read back.
 
-    ``name`` is what the file is called where it cannot be read back.
+    ``name`` is the name of the file in errors.
     """
 
     def __init__(self, file: BinaryIO, name: str | Path) -> None:
@@ -28,7 +28,7 @@ class RoundLines:
         self._file = file
         self._name = visible(str(name).encode("utf-8", "surrogateescape"))
         self._offsets = array("Q")
-        self.trouble: str | None = None
+        self.read_error: str | None = None
         """The first round that could not be read back, in a sentence."""
 
     def __len__(self) -> int:
@@ -38,9 +38,9 @@ class RoundLines:
         """The next round's line begins at byte ``offset``."""
         self._offsets.append(offset)
 
-    def round(self, place: int, *, bare: bool = False) -> Round:
-        """The round that was added at ``place`` (0-based). Raises SpecvizError where it is not there any more."""
-        begin, end = self._offsets[place], self._offsets[place + 1] if place + 1 < len(self._offsets) else None
+    def round(self, index: int, *, compact: bool = False) -> Round:
+        """The round at ``index`` (0-based). Raises SpecvizError if it can no longer be read."""
+        begin, end = self._offsets[index], self._offsets[index + 1] if index + 1 < len(self._offsets) else None
         with self.lock:
             try:
                 self._file.seek(begin)
@@ -48,13 +48,13 @@ class RoundLines:
             except (OSError, ValueError):
                 line = b""
         try:
-            event = load_line(line, bare=bare)
+            event = load_line(line, compact=compact)
         except BadLine:
             event = None
-        if not isinstance(event, Round) or event.index != place + 1:
-            words = f"{self._name}: round {place + 1} cannot be read back: the file was changed while it was shown."
-            self.trouble = self.trouble or words
-            raise SpecvizError(words)
+        if not isinstance(event, Round) or event.index != index + 1:
+            message = f"{self._name}: round {index + 1} cannot be read back: the file was changed while it was shown."
+            self.read_error = self.read_error or message
+            raise SpecvizError(message)
         return event
 
     def close(self) -> None:
@@ -62,25 +62,25 @@ class RoundLines:
             self._file.close()
 
 
-class Rounds(Sequence[Round]):
-    """Rounds in the order they came. Whole ones are read back one at a time; ``scan`` is the way through many.
+class RoundStore(Sequence[Round]):
+    """Rounds in order. Indexing reads one whole round back from disk; ``iter_compact`` reads many.
 
-    Without ``lines`` all are kept. ``bare``: what is appended lacks its lists and stands in ``lines``, so that none of
-    it is kept. Every method may be called from any thread.
+    Without ``lines`` all rounds stay in memory. ``compact``: appended rounds lack their top lists and are in ``lines``,
+    so none is kept. Every method may be called from any thread.
     """
 
-    def __init__(self, lines: RoundLines | None = None, *, bare: bool = False) -> None:
+    def __init__(self, lines: RoundFile | None = None, *, compact: bool = False) -> None:
         self._lines = lines
-        self._bare = bare
+        self._bare = compact
         self._lock = threading.Lock()
         self._count = 0
         self._recent: OrderedDict[int, Round] = OrderedDict()
-        self._only_here: dict[int, Round] = {}
+        self._unspilled: dict[int, Round] = {}
 
     @property
-    def trouble(self) -> str | None:
+    def read_error(self) -> str | None:
         """Why not all of them can be had any more; None as long as nothing says so."""
-        return self._lines.trouble if self._lines else None
+        return self._lines.read_error if self._lines else None
 
     def append(self, round: Round, position: int | None = None) -> None:
         """Add a round. Readers that share a store append each round they see, at its ``position`` (0-based): the first
@@ -100,42 +100,42 @@ class Rounds(Sequence[Round]):
     def __getitem__(self, at: slice) -> list[Round]: ...
     def __getitem__(self, at: int | slice) -> Round | list[Round]:
         if isinstance(at, slice):
-            return [self[place] for place in range(*at.indices(self._count))]
-        place = at + self._count if at < 0 else at
-        if not 0 <= place < self._count:
+            return [self[index] for index in range(*at.indices(self._count))]
+        index = at + self._count if at < 0 else at
+        if not 0 <= index < self._count:
             raise IndexError(at)
-        round = self._in_memory(place)
+        round = self._in_memory(index)
         if round is None:
-            round = self._read(place)
+            round = self._read(index)
         with self._lock:
-            if place not in self._only_here:
-                self._keep(place, round)
+            if index not in self._unspilled:
+                self._keep(index, round)
         return round
 
     def __iter__(self) -> Iterator[Round]:
-        for place in range(self._count):
-            yield self._in_memory(place) or self._read(place)
+        for index in range(self._count):
+            yield self._in_memory(index) or self._read(index)
 
-    def scan(self, start: int = 0) -> Iterator[Round]:
+    def iter_compact(self, start: int = 0) -> Iterator[Round]:
         """The rounds from ``start`` (0-based) on, those read back without their lists."""
-        place = start
-        while place < self._count:
-            yield self._in_memory(place) or self._read(place, bare=True)
-            place += 1
+        index = start
+        while index < self._count:
+            yield self._in_memory(index) or self._read(index, compact=True)
+            index += 1
 
-    def _in_memory(self, place: int) -> Round | None:
-        return self._recent.get(place) or self._only_here.get(place)
+    def _in_memory(self, index: int) -> Round | None:
+        return self._recent.get(index) or self._unspilled.get(index)
 
-    def _read(self, place: int, *, bare: bool = False) -> Round:
+    def _read(self, index: int, *, compact: bool = False) -> Round:
         assert self._lines is not None
-        return self._lines.round(place, bare=bare)
+        return self._lines.round(index, compact=compact)
 
-    def _keep(self, place: int, round: Round) -> None:
+    def _keep(self, index: int, round: Round) -> None:
         """Keep a round; the one longest out of use goes, unless it stands nowhere else."""
-        self._recent[place] = round
-        self._recent.move_to_end(place)
-        if len(self._recent) > KEPT:
+        self._recent[index] = round
+        self._recent.move_to_end(index)
+        if len(self._recent) > CACHE_SIZE:
             oldest = next(iter(self._recent))
             if self._lines is None or oldest >= len(self._lines):
-                self._only_here[oldest] = self._recent[oldest]
+                self._unspilled[oldest] = self._recent[oldest]
             del self._recent[oldest]

@@ -25,7 +25,7 @@ from specviz.core.source import Source
 from specviz.render.screen_text import in_ascii, literal
 from specviz.session.worker import Session
 from specviz.stats.run_stats import RunStats
-from specviz.trace.round_store import RoundLines, Rounds
+from specviz.trace.round_store import RoundFile, RoundStore
 from specviz.ui.dialogs.save import ScreenshotScreen
 from specviz.ui.main.keys import SCREEN_KEYS
 from specviz.ui.main.screen import MainScreen
@@ -283,11 +283,11 @@ class SpecvizApp(Themed):
             else:
                 self._drain()
 
-    def _store(self, lines: RoundLines | None) -> Rounds:
+    def _store(self, lines: RoundFile | None) -> RoundStore:
         """A store for the rounds of a run that is recorded in ``lines``, or read from a recording."""
         if self.options.recorded is not None:
-            return Rounds(self.options.recorded(), bare=True)
-        return Rounds(lines)
+            return RoundStore(self.options.recorded(), compact=True)
+        return RoundStore(lines)
 
     def _hit_breakpoint(self, event: Event) -> bool:
         """On the worker thread: whether sampling stops after this event. What cannot step is read on."""

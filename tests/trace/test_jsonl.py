@@ -27,7 +27,7 @@ from specviz.core.events import (
     Timing,
 )
 from specviz.trace.codec import BadLine, TruncatedLine
-from specviz.trace.jsonl import bared, dump, load_line, read
+from specviz.trace.jsonl import dump, load_line, read, without_top_lists
 from tests.recordings import RAW, drafted, header, headers, round_, rounds, run
 
 SUMMARY = {"text": "x", "alpha": {"ci95": [0.1, 0.2]}}
@@ -231,9 +231,9 @@ REFUSED: dict[str, tuple[list[str | bytes], str]] = {
     "two headers": ([HEADER, HEADER], "line 2: a second header."),
     "blank middle": ([HEADER, line(round_(1)), "", line(round_(2))], "line 3: the line is blank."),
     "cut middle": ([HEADER, line(round_(1))[:50], line(round_(2))], "line 2: the record is cut off."),
-    "gap": ([HEADER, line(round_(2))], "line 2: round 2 stands where round 1 belongs."),
+    "gap": ([HEADER, line(round_(2))], "line 2: found round 2, expected round 1."),
     "two calibrations": ([HEADER, CALIBRATED, line(round_(1)), CALIBRATED], "line 4: a second calibration."),
-    "after end": ([HEADER, line(End("user")), line(round_(1))], "line 3: a record stands behind the end."),
+    "after end": ([HEADER, line(End("user")), line(round_(1))], "line 3: a record follows the end record."),
     "bad json": ([HEADER, '{"type": round}'], "line 2: not JSON"),
     "nan": ([HEADER, line(round_(1)).replace("0.31", "NaN")], "line 2: NaN is not allowed."),
     "infinity": ([HEADER, line(round_(1)).replace("0.31", "-Infinity")], "line 2: -Infinity is not allowed."),
@@ -371,7 +371,7 @@ def test_any_value_anywhere_is_read_or_refused(place: tuple[Any, ...], value: An
 
 @given(rounds())
 def test_a_compact_round_is_the_round_without_its_lists(event: Round) -> None:
-    assert load_line(line(event).encode(), bare=True) == bared(event)
+    assert load_line(line(event).encode(), compact=True) == without_top_lists(event)
 
 
 @given(
@@ -385,11 +385,11 @@ def test_a_compact_round_is_refused_where_the_whole_one_is(place: tuple[Any, ...
     results: list[Any] = []
     for compact in (False, True):
         try:
-            results.append(load_line(data, bare=compact))
+            results.append(load_line(data, compact=compact))
         except BadLine as bad:
             results.append(str(bad))
     whole, short = results
-    assert short == (bared(whole) if isinstance(whole, Round) else whole)
+    assert short == (without_top_lists(whole) if isinstance(whole, Round) else whole)
 
 
 @pytest.mark.parametrize(
@@ -427,9 +427,9 @@ def test_a_missing_field_has_its_default(missing: Any) -> None:
 )
 def test_what_bare_rounds_leave_out_is_checked_all_the_same(harm: tuple[bytes, bytes]) -> None:
     data = line(round_(1)).encode().replace(*harm)
-    for bare in (False, True):
+    for compact in (False, True):
         with pytest.raises(BadLine):
-            load_line(data, bare=bare)
+            load_line(data, compact=compact)
 
 
 @given(st.binary())

@@ -15,9 +15,9 @@ from specviz.core.options import RunRequest
 from specviz.session import recorder
 from specviz.session.recorder import Recorder, SpooledRounds
 from specviz.trace import replay, round_store
-from specviz.trace.jsonl import bared, dump, load_line
+from specviz.trace.jsonl import dump, load_line, without_top_lists
 from specviz.trace.replay import TraceSource, last_index
-from specviz.trace.round_store import Rounds
+from specviz.trace.round_store import RoundStore
 from tests.recordings import RAW, drafted, emitted, header, in_a_row, round_
 
 REQUEST = RunRequest("", 0, Settings())
@@ -42,8 +42,8 @@ def recorded(path: Path, run: list[Round]) -> Recorder:
     return made
 
 
-def kept_in(store: Rounds) -> int:
-    return len(store._recent) + len(store._only_here)
+def kept_in(store: RoundStore) -> int:
+    return len(store._recent) + len(store._unspilled)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_file_every_round_is_kept(few: None) -> None:
-    run, store = long_run(20), Rounds()
+    run, store = long_run(20), RoundStore()
     for each in run:
         store.append(each)
     assert list(store) == run == store[:] and len(store) == 20
@@ -64,7 +64,7 @@ def test_without_a_file_every_round_is_kept(few: None) -> None:
 
 def test_old_rounds_come_back_whole_from_the_recording(few: None, tmp_path: Path) -> None:
     run = long_run(30)
-    store = Rounds(recorded(tmp_path / "run.jsonl", run).lines)
+    store = RoundStore(recorded(tmp_path / "run.jsonl", run).lines)
     for each in run:
         store.append(each)
         assert kept_in(store) <= 4
@@ -72,7 +72,7 @@ def test_old_rounds_come_back_whole_from_the_recording(few: None, tmp_path: Path
         assert store[at] == run[at]
         assert kept_in(store) <= 4
     assert list(store) == run
-    assert [bared(each) for each in store.scan()] == [bared(each) for each in run]
+    assert [without_top_lists(each) for each in store.iter_compact()] == [without_top_lists(each) for each in run]
 
 
 def test_what_the_recording_lacks_stays_in_memory(few: None, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_what_the_recording_lacks_stays_in_memory(few: None, tmp_path: Path) -> 
     for each in run[:10]:
         made.add(each)
     made.close()
-    store = Rounds(made.lines)
+    store = RoundStore(made.lines)
     for each in run:
         store.append(each)
     assert list(store) == run
@@ -91,9 +91,9 @@ def test_what_the_recording_lacks_stays_in_memory(few: None, tmp_path: Path) -> 
 
 def test_bare_rounds_are_not_kept_at_all(few: None, tmp_path: Path) -> None:
     run = long_run(9)
-    store = Rounds(recorded(tmp_path / "run.jsonl", run).lines, bare=True)
+    store = RoundStore(recorded(tmp_path / "run.jsonl", run).lines, compact=True)
     for each in run:
-        store.append(bared(each))
+        store.append(without_top_lists(each))
     assert kept_in(store) == 0
     assert store[8] == run[8], "whole, though it came without its lists"
 
@@ -102,9 +102,9 @@ def test_bare_rounds_are_not_kept_at_all(few: None, tmp_path: Path) -> None:
 def test_a_file_that_changed_is_told_of(few: None, tmp_path: Path, harm: str) -> None:
     run, path = long_run(9), tmp_path / "run\x1b.jsonl"
     lines = recorded(path, run).lines
-    store = Rounds(lines, bare=True)
+    store = RoundStore(lines, compact=True)
     for each in run:
-        store.append(bared(each))
+        store.append(without_top_lists(each))
     if harm == "shorter":
         os.truncate(path, 10)
     elif harm == "other":
@@ -125,7 +125,7 @@ def test_a_run_that_is_not_recorded_is_within_reach_and_leaves_no_file(
     monkeypatch.setattr(recorder, "IN_MEMORY", room)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     run, made = long_run(12), SpooledRounds()
-    store = Rounds(made.lines)
+    store = RoundStore(made.lines)
     made.add(header())
     for each in run:
         made.add(each)
@@ -140,8 +140,8 @@ def test_a_run_that_is_not_recorded_is_within_reach_and_leaves_no_file(
 # A recording that is read while it is shown
 
 
-def opened(path: Path, *, bare: bool = True) -> tuple[TraceSource, list[Event]]:
-    source = TraceSource(path, bare=bare)
+def opened(path: Path, *, compact: bool = True) -> tuple[TraceSource, list[Event]]:
+    source = TraceSource(path, compact=compact)
     told: list[Event] = []
     source.open(told.append)
     return source, told
@@ -161,11 +161,11 @@ def test_bare_rounds_and_the_way_back(tmp_path: Path) -> None:
     run = long_run(5)
     recorded(tmp_path / "run.jsonl", run)
     source, told = opened(tmp_path / "run.jsonl")
-    assert events(source) == [header(), Ready(), *map(bared, run), End("user")]
+    assert events(source) == [header(), Ready(), *map(without_top_lists, run), End("user")]
     assert told == [] and source.rounds == 5
     assert source.lines is not None
     assert [source.lines.round(place) for place in range(5)] == run
-    assert events(opened(tmp_path / "run.jsonl", bare=False)[0])[2:-1] == run
+    assert events(opened(tmp_path / "run.jsonl", compact=False)[0])[2:-1] == run
 
 
 def test_of_a_long_recording_the_end_tells_how_long_it_is(soon: None, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_of_a_long_recording_the_end_tells_how_long_it_is(soon: None, tmp_path: 
     source, told = opened(tmp_path / "run.jsonl")
     assert told == [] and source.rounds == 40
     progress = Progress("recording", 0, 40, "rounds")
-    assert events(source) == [progress, header(), Ready(), *map(bared, run), End("user")]
+    assert events(source) == [progress, header(), Ready(), *map(without_top_lists, run), End("user")]
     assert last_index(tmp_path / "none.jsonl") == 0
 
 
@@ -185,17 +185,17 @@ def test_each_of_several_recordings_says_how_long_it_is_and_has_its_own_way_back
     short, long = long_run(2), long_run(40)
     recorded(tmp_path / "short.jsonl", short)
     recorded(tmp_path / "long.jsonl", long)
-    source = TraceSource(tmp_path / "short.jsonl", tmp_path / "long.jsonl", bare=True)
+    source = TraceSource(tmp_path / "short.jsonl", tmp_path / "long.jsonl", compact=True)
     told: list[Event] = []
     source.open(told.append)
     assert told == []
     first, second = (list(source.run(replace(REQUEST, recording=n), Settings, lambda: False)) for n in (0, 1))
-    assert first == [header(), Ready(), *map(bared, short), End("user")]
+    assert first == [header(), Ready(), *map(without_top_lists, short), End("user")]
     assert second == [
         Progress("recording", 0, 40, "rounds"),
         header(),
         Ready(),
-        *map(bared, long),
+        *map(without_top_lists, long),
         End("user"),
     ]
     assert source.lines is not None and source.lines.round(39) == long[39]
@@ -210,7 +210,7 @@ def test_rounds_without_inspection_are_read_fast_too(tmp_path: Path) -> None:
     last = replace(emitted("bonus"), rank_p=None, entropy_p=None, p_top=())
     run = round_(1, ("accepted",), drafted=(lean,), emitted=(replace(last, origin="accepted"), last))
     line = (dump(run) or "").encode()
-    assert load_line(line) == run and load_line(line, bare=True) == bared(run)
+    assert load_line(line) == run and load_line(line, compact=True) == without_top_lists(run)
 
 
 def test_a_bad_line_far_behind_is_refused_with_its_number_when_it_is_met(soon: None, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_what_stands_behind_the_end_of_a_long_recording_is_refused(soon: None, t
     path = tmp_path / "run.jsonl"
     recorded(path, long_run(40))
     path.write_bytes(path.read_bytes() + (dump(round_(41)) or "").encode())
-    with pytest.raises(SpecvizError, match="line 43: a record stands behind the end"):
+    with pytest.raises(SpecvizError, match="line 43: a record follows the end record"):
         events(opened(path)[0])
 
 
@@ -254,7 +254,7 @@ def test_a_pipe_is_read_once_and_shown_like_a_file(tmp_path: Path) -> None:
     writer.start()
     source, _ = opened(pipe)
     writer.join()
-    assert events(source)[2:-1] == list(map(bared, long_run(5)))
+    assert events(source)[2:-1] == list(map(without_top_lists, long_run(5)))
     assert source.lines is not None and source.lines.round(1) == long_run(2)[1]
 
 

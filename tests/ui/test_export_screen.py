@@ -114,7 +114,7 @@ async def test_nothing_is_overwritten_and_half_a_picture_is_not_left(
         screen = await opened(pilot, app)
         field = screen.query_one(Input)
         assert field.value.endswith("specviz-round-0-2.svg"), "either name being taken"
-        for name, trouble in (
+        for name, read_error in (
             ("other", "other.txt already exists"),
             ("none/x.svg", "No such file"),
             ("\0", "null"),
@@ -124,7 +124,7 @@ async def test_nothing_is_overwritten_and_half_a_picture_is_not_left(
             await hit(pilot, "enter")
             assert app.screen is screen
             shown = "\n".join(strip.text for strip in screen._compositor.render_strips())
-            assert trouble in shown, shown
+            assert read_error in shown, shown
         await hit(pilot, "escape")
         assert on_main(app)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other.txt", "specviz-round-0.txt"]

@@ -25,9 +25,9 @@ from specviz.render.transcript_layout import TranscriptView
 from specviz.session.recorder import Recorder
 from specviz.trace import replay
 from specviz.trace import round_store as rounds
-from specviz.trace.jsonl import bared, read
+from specviz.trace.jsonl import read, without_top_lists
 from specviz.trace.replay import TraceSource
-from specviz.trace.round_store import RoundLines, Rounds
+from specviz.trace.round_store import RoundFile, RoundStore
 from specviz.ui.app import SpecvizApp
 from specviz.ui.dialogs import find
 from specviz.ui.dialogs.find_results import HitList
@@ -174,7 +174,7 @@ def long_recording(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path,
     monkeypatch.setattr(replay, "AT_ONCE", 20_000)
     path = folder / "run.jsonl"
     record(path)
-    source = TraceSource(path, bare=True)
+    source = TraceSource(path, compact=True)
     source.open(lambda _: None)
     return path, source
 
@@ -238,7 +238,9 @@ async def test_a_long_recording_is_shown_while_it_is_read_and_read_back_from_its
         await hit(pilot, "enter", "left", "escape")
         app.playback.seek(1, 0)
         await hit(pilot, "f", "w", "m", "t", "q")
-        assert [bared(each) for each in app.timeline.rounds.scan()] == list(map(bared, whole))
+        assert [without_top_lists(each) for each in app.timeline.rounds.iter_compact()] == list(
+            map(without_top_lists, whole)
+        )
 
 
 async def test_long_and_short_recordings_stand_behind_the_digits(
@@ -248,7 +250,7 @@ async def test_long_and_short_recordings_stand_behind_the_digits(
     long, short = tmp_path / "long.jsonl", tmp_path / "short.jsonl"
     record(long)
     record(short, 2)
-    source = TraceSource(long, short, bare=True)
+    source = TraceSource(long, short, compact=True)
     source.open(lambda _: None)
     app = SpecvizApp(
         source,
@@ -275,13 +277,13 @@ async def test_a_long_recording_is_presented_without_its_rounds_being_read_again
 ) -> None:
     path, source = long_recording(tmp_path, monkeypatch)
     read_back: list[int] = []
-    read_one = RoundLines.round
+    read_one = RoundFile.round
 
-    def read_and_tell(lines: RoundLines, place: int, *, bare: bool = False) -> Round:
+    def read_and_tell(lines: RoundFile, place: int, *, compact: bool = False) -> Round:
         read_back.append(place)
-        return read_one(lines, place, bare=bare)
+        return read_one(lines, place, compact=compact)
 
-    monkeypatch.setattr(RoundLines, "round", read_and_tell)
+    monkeypatch.setattr(RoundFile, "round", read_and_tell)
     app = SpecvizApp(source, options(present=True, paused=True, trace=path, prompts=(), recorded=lambda: source.lines))
     app.animation_level = "none"
     async with app.run_test(size=(120, 40)) as pilot:
@@ -312,7 +314,7 @@ async def test_a_line_that_is_none_ends_the_reading_with_its_number(
     lines = path.read_bytes().splitlines()
     lines[300] = b"{}"
     path.write_bytes(b"\n".join(lines))
-    app = SpecvizApp(TraceSource(path, bare=True), options(trace=path, at=400))
+    app = SpecvizApp(TraceSource(path, compact=True), options(trace=path, at=400))
     app.options = options(trace=path, at=400, recorded=lambda: app.session._source.lines)  # type: ignore[attr-defined]
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.timeline.failed is not None)
@@ -348,8 +350,8 @@ def test_breakpoints_look_at_long_runs_again_beside_everything_else(monkeypatch:
 
 
 def test_rounds_taken_without_a_breakpoint_are_not_read_again() -> None:
-    class Unreadable(Rounds):
-        def scan(self, start: int = 0):  # type: ignore[no-untyped-def]
+    class Unreadable(RoundStore):
+        def iter_compact(self, start: int = 0):  # type: ignore[no-untyped-def]
             raise AssertionError("read back for nothing")
 
     watching = BreakpointMonitor(store=Unreadable)
@@ -364,7 +366,7 @@ async def test_a_long_run_is_looked_through_on_a_thread(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(find, "AT_ONCE", 8)
     monkeypatch.setattr(find, "TELL_EVERY", 0.0)
-    store = Rounds()
+    store = RoundStore()
     for round in RUN:
         store.append(round)
     places = [(round.index, round.n_accepted) for round in RUN if round.tested > round.n_accepted]
@@ -380,9 +382,9 @@ async def test_a_long_run_is_looked_through_on_a_thread(monkeypatch: pytest.Monk
 async def test_what_cannot_be_read_back_is_said_in_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.ui.test_asking_panels import asked
 
-    class Gone(Rounds):
-        def scan(self, start: int = 0) -> Iterator[Round]:
-            yield from islice(super().scan(start), 200)
+    class Gone(RoundStore):
+        def iter_compact(self, start: int = 0) -> Iterator[Round]:
+            yield from islice(super().iter_compact(start), 200)
             raise SpecvizError("run.jsonl: round 201 cannot be read back: the file was changed while it was shown.")
 
     monkeypatch.setattr(find, "AT_ONCE", 8)
@@ -510,7 +512,7 @@ def test_breakpoints_leave_out_what_cannot_be_read_back(tmp_path: Path, monkeypa
     monkeypatch.setattr(rounds, "KEPT", 4)
     path = tmp_path / "run.jsonl"
     with Recorder(path) as recorder:
-        watching = BreakpointMonitor(store=lambda: Rounds(recorder.lines))
+        watching = BreakpointMonitor(store=lambda: RoundStore(recorder.lines))
         events: list[Event] = [make_header(), *RUN[:40]]
         for event in events:
             recorder.add(event)

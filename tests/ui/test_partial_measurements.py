@@ -278,7 +278,7 @@ async def test_the_app_shows_a_live_run(kind: Kind, size: tuple[int, int]) -> No
 
 
 async def test_the_app_replays_a_trace(kind: Kind, trace: Path) -> None:
-    app = SpecvizApp(TraceSource(trace), options(live=False, trace=trace, prompts=(), paused=False))
+    app = SpecvizApp(TraceSource(trace), options(trace=trace, prompts=(), paused=False))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: isinstance(app.timeline.end, End))
         await walk(app, pilot, kind)

@@ -90,7 +90,7 @@ def with_every_drafter(options: RunOptions) -> RunOptions:
 def replay(traces: Sequence[str], display: AppOptions) -> int:
     """Run the app on recorded runs. All are checked first; the digit keys choose among several."""
     require_terminal(f"specviz stats {' '.join(traces)}")
-    source = TraceSource(*traces, bare=True)
+    source = TraceSource(*traces, compact=True)
     source.open(lambda _event: None)
     gc.freeze()  # the recorded events stay: exclude them from later collections
     at = LAST_ROUND if display.at is None and display.paused and not display.present else display.at

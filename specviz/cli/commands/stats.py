@@ -32,7 +32,7 @@ _SETTINGS = {
 def recorded_stats(name: str) -> tuple[RunStats, bool]:
     """The numbers of a trace, and whether its last record is incomplete. Raises SpecvizError for an invalid trace."""
     stats, incomplete = RunStats(), False
-    for _, event in records(trace_path(name), shown_name(name), bare=True):
+    for _, event in records(trace_path(name), shown_name(name), compact=True):
         if event is None:
             incomplete = True
         else:

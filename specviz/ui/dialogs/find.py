@@ -20,7 +20,7 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import Round
 from specviz.render.numbers import pluralised
 from specviz.render.screen_text import in_ascii, literal
-from specviz.trace.round_store import Rounds
+from specviz.trace.round_store import RoundStore
 from specviz.ui.dialogs.dialog import ModalDialog
 from specviz.ui.dialogs.find_results import HitList
 from specviz.ui.run.jumps import NOWHERE, Hit, Query, RoundRow, iter_hits, parse_query
@@ -120,7 +120,7 @@ class FindScreen(ModalDialog[RoundRow]):
         self._moved = False
         try:
             query = parse_query(self.query_one(Field).value)
-            if self._count <= AT_ONCE or not isinstance(self._rounds, Rounds):
+            if self._count <= AT_ONCE or not isinstance(self._rounds, RoundStore):
                 self._look_at_once(query)
             else:
                 self._show(query, [], self._count)
@@ -139,13 +139,13 @@ class FindScreen(ModalDialog[RoundRow]):
             self._show(query, found)
             self._say(str(error))
 
-    def _look_through(self, rounds: Rounds, query: Query, number: int) -> None:
+    def _look_through(self, rounds: RoundStore, query: Query, number: int) -> None:
         """On a thread: show the hits as they accumulate, until another search begins."""
         seen = 0
 
         def scanned() -> Iterator[Round]:
             nonlocal seen
-            for round in islice(rounds.scan(), self._count):
+            for round in islice(rounds.iter_compact(), self._count):
                 yield round
                 seen += 1
 

@@ -185,7 +185,7 @@ class MainScreen(MainActions):
         """Show each notice once, permanent ones in the banner, and a failure in its panel."""
         notes = self.timeline.header.notes if self.timeline.header else ()
         said = [notice.message for notice in self.timeline.notices if not notice.permanent]
-        for message in (*said, *notes, self.timeline.rounds.trouble):
+        for message in (*said, *notes, self.timeline.rounds.read_error):
             if message is not None and message not in self._shown_notices:
                 self._shown_notices.add(message)
                 self.notify(literal(message), markup=False)

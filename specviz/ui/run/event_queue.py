@@ -8,7 +8,7 @@ from pathlib import Path
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Failed, Header, Notice
-from specviz.trace.round_store import RoundLines, Rounds
+from specviz.trace.round_store import RoundFile, RoundStore
 from specviz.ui.shared.app_options import Recording
 
 MAX_QUEUED = 256
@@ -33,7 +33,7 @@ class EventQueue:
         self,
         record: Callable[[], Recording | None],
         wake: Callable[[], object],
-        store: Callable[[RoundLines | None], Rounds] = Rounds,
+        store: Callable[[RoundFile | None], RoundStore] = RoundStore,
     ) -> None:
         self._record = record
         self._wake = wake
@@ -42,7 +42,7 @@ class EventQueue:
         self._run_id = 0
         self._store = store
         self._recording: Recording | None = None
-        self.rounds = Rounds()
+        self.rounds = RoundStore()
         """The rounds of the latest run, shared by everything that reads them; a new store with each Header."""
         self._closed = False
         self.path: Path | None = None
@@ -67,10 +67,10 @@ class EventQueue:
         with self._lock:
             if self._closed:
                 return
-            trouble = self._keep(run_id, event)
+            read_error = self._keep(run_id, event)
             if isinstance(event, Header):
                 self.rounds = self._store(self._recording.lines if self._recording else None)
-            new = [(0, trouble), (run_id, event)] if trouble else [(run_id, event)]
+            new = [(0, read_error), (run_id, event)] if read_error else [(run_id, event)]
             self._queue.extend(new)
         due = self.paint_at is not None and time.monotonic() >= self.paint_at
         if due:  # between two rounds painting delays nothing

@@ -12,7 +12,7 @@ from specviz.render.phases import Reveal, focus_row, phases, row_stage
 from specviz.render.transcript import Transcript
 from specviz.stats.draft_table import DraftTable
 from specviz.stats.run_stats import LiveRates, RunStats, Series
-from specviz.trace.round_store import Rounds
+from specviz.trace.round_store import RoundStore
 
 
 class Timeline:
@@ -23,7 +23,9 @@ class Timeline:
     rounds of a run, when its header arrives.
     """
 
-    def __init__(self, *, follow: bool = True, store: Callable[[], Rounds] = Rounds, ascii: bool = False) -> None:
+    def __init__(
+        self, *, follow: bool = True, store: Callable[[], RoundStore] = RoundStore, ascii: bool = False
+    ) -> None:
         self.follow = follow
         self._ascii = ascii
         self._store = store
@@ -40,7 +42,7 @@ class Timeline:
             self.progress = None
         self.header: Header | None = None
         self.ready = False
-        self.rounds = Rounds()
+        self.rounds = RoundStore()
         self.drafts = DraftTable()
         self.transcript: Transcript | None = None
         self.end: End | None = None

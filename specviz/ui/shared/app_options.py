@@ -9,7 +9,7 @@ from typing import Protocol
 from specviz.breakpoints.monitor import Breakpoint
 from specviz.core.events import Event
 from specviz.core.options import RunRequest
-from specviz.trace.round_store import RoundLines
+from specviz.trace.round_store import RoundFile
 
 LAST_ROUND = sys.maxsize
 """As ``at``: the newest round, however many there are."""
@@ -24,7 +24,7 @@ class Recording(Protocol):
     def path(self) -> Path | None: ...
 
     @property
-    def lines(self) -> RoundLines | None: ...
+    def lines(self) -> RoundFile | None: ...
 
     def add(self, event: Event) -> None: ...
 
@@ -64,7 +64,7 @@ class AppOptions:
     target: str = ""
     record: Callable[[], Recording | None] = no_recording
     trace: Path | None = None
-    recorded: Callable[[], RoundLines | None] | None = None
+    recorded: Callable[[], RoundFile | None] | None = None
     log_tail: Callable[[int], Sequence[str]] = no_log
     recordings: tuple[Path, ...] = ()
     loop: bool = False
