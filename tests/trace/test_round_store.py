@@ -48,7 +48,7 @@ def kept_in(store: RoundStore) -> int:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(round_store, "KEPT", 4)
+    monkeypatch.setattr(round_store, "CACHE_SIZE", 4)
 
 
 def test_without_a_file_every_round_is_kept(few: None) -> None:

@@ -484,7 +484,7 @@ async def test_a_presentation_stops_before_what_cannot_be_read_back(
 async def test_a_live_run_goes_on_when_what_is_behind_cannot_be_read_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "KEPT", 4)
+    monkeypatch.setattr(rounds, "CACHE_SIZE", 4)
     path = tmp_path / "run.jsonl"
     app = make_app(record=lambda: Recorder(path), breakpoints=(parse_breakpoint("streak>=1"),))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -509,7 +509,7 @@ async def test_a_live_run_goes_on_when_what_is_behind_cannot_be_read_back(
 
 
 def test_breakpoints_leave_out_what_cannot_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "KEPT", 4)
+    monkeypatch.setattr(rounds, "CACHE_SIZE", 4)
     path = tmp_path / "run.jsonl"
     with Recorder(path) as recorder:
         watching = BreakpointMonitor(store=lambda: RoundStore(recorder.lines))
