@@ -10,11 +10,11 @@ import math
 import numbers
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Annotated, Any, Literal, NoReturn, Optional, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Optional, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -35,7 +35,19 @@ from specviz.core.events import (
     Token,
     Top,
 )
-from specviz.core.options import MAX_SEED, MAX_TEMPERATURE
+from specviz.core.options import MAX_SEED
+from specviz.trace.refusal import (
+    MAX_INT,
+    MAX_TOP,
+    RANGES,
+    BadLine,
+    NewerVersion,
+    parse,
+    quote,
+    reason,
+    whole_characters,
+    without_none,
+)
 
 SCHEMA = "specviz-trace"
 VERSION = 1
@@ -43,26 +55,7 @@ Recorded = Header | Calibration | Round | End
 EVENTS: Mapping[str, Any] = {"header": Header, "calibration": Calibration, "round": Round, "end": End}
 """By the ``type`` of their record."""
 _NAMES: Mapping[type, str] = {event: name for name, event in EVENTS.items()}
-_MAX_INT = 2**53
 _MAX_DEPTH = 32
-_MAX_TOP = 10
-_ROUNDING = 1e-3
-"""How far the rounding of a sum may carry a number out of its range."""
-_PROBABILITY = (0.0, 1.0 + _ROUNDING)
-_MILLISECONDS = (0.0, 1e9)
-_RANGES: Mapping[str, tuple[float, float]] = {
-    **dict.fromkeys(
-        ("p", "q", "u", "draft_u", "last_u", "accept_prob", "overlap", "match", "residual", "prob", "top_p"),
-        _PROBABILITY,
-    ),
-    **dict.fromkeys(("entropy_p", "entropy_q"), (-_ROUNDING, 1e3)),
-    **dict.fromkeys(("temperature", "draft_temperature"), (0.0, MAX_TEMPERATURE)),
-    **dict.fromkeys(("draft_ms", "verify_ms", "decide_ms", "inspect_ms", "total_ms"), _MILLISECONDS),
-    **dict.fromkeys(("target_step_ms", "draft_step_ms"), _MILLISECONDS),
-    **dict.fromkeys(("index", "rank_p", "rank_q", "top_k", "vocab_size"), (1, _MAX_INT)),
-    "k": (0, 1024),
-}
-"""The range of a number by the name of its field; others are from 0 to ``_MAX_INT``."""
 _ONLY_IN_TREES = frozenset({"parent", "path"})
 """Fields that are written only where a draft is a tree."""
 _REQUIRED = frozenset({"k", "temperature", "draft_temperature", "drafter", "rule"})
@@ -76,18 +69,6 @@ _CONFIG: Mapping[str, Any] = {
 """Entries of the configuration that are read; the others are only shown."""
 _HEX = re.compile("(?:[0-9a-fA-F]{2})*")
 _NO_DETAIL: Mapping[str, Any] = {}
-
-
-class BadLine(ValueError):
-    """Why a line is not part of a trace, as a sentence without file and line number."""
-
-
-class TruncatedLine(BadLine):
-    """A line that stops in the middle of its record."""
-
-
-class NewerVersion(BadLine):
-    """A header of a later version of the format."""
 
 
 # Writing
@@ -115,7 +96,7 @@ def to_json(value: Any) -> Any:
     if kind is int or kind is bool or value is None:
         return value
     if kind is str:
-        return _whole_characters(value)
+        return whole_characters(value)
     if kind is bytes:
         return value.hex()
     if kind is Candidate:
@@ -126,24 +107,19 @@ def to_json(value: Any) -> Any:
         entries = ((name, getattr(value, name)) for name in _field_names(value.__class__))
         return {name: to_json(entry) for name, entry in entries if entry is not None or name not in _ONLY_IN_TREES}
     if isinstance(value, Mapping):
-        return {_whole_characters(str(key)): to_json(entry) for key, entry in value.items()}
+        return {whole_characters(str(key)): to_json(entry) for key, entry in value.items()}
     if isinstance(value, set | frozenset):
         return [to_json(entry) for entry in sorted(value)]
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):
         return to_json(float(value))
-    return _whole_characters(str(value))
+    return whole_characters(str(value))
 
 
 @cache
 def _field_names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
-
-
-def _whole_characters(text: str) -> str:
-    """``text`` with a replacement character for each half of a surrogate pair, which strict readers refuse."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 # Reading
@@ -164,7 +140,7 @@ def decode(line: bytes, *, compact: bool = False) -> Recorded:
 
 def _decode_carefully(line: bytes, compact: bool) -> Recorded:
     """The event of a line that cannot be read as it is: mended, or refused with the reason."""
-    record = _parse(line)
+    record = parse(line)
     name = record.get("type")
     if not isinstance(name, str) or name not in EVENTS:
         raise BadLine(f"its type must be one of {', '.join(EVENTS)}, not {quote(name)}")
@@ -173,56 +149,10 @@ def _decode_carefully(line: bytes, compact: bool) -> Recorded:
     try:
         return _event(msgspec.convert(record, _record_type(EVENTS[name], checked=True)), compact)
     except msgspec.ValidationError as error:
-        raise BadLine(_reason(str(error), record, EVENTS[name])) from None
+        raise BadLine(reason(str(error), record, EVENTS[name])) from None
     except _BadPart as bad:
         place = next((place for place, part in _free_parts(record) if _problem(part) == str(bad)), "the record")
         raise BadLine(f"{place} {bad}") from None
-
-
-def _parse(line: bytes) -> dict[str, Any]:
-    if not line.strip():
-        raise BadLine("the line is blank")
-    try:
-        text = line.decode("utf-8").strip()
-    except UnicodeDecodeError as error:
-        if line.startswith(b"{") and error.reason == "unexpected end of data":
-            raise TruncatedLine("the record is cut off") from None
-        raise BadLine("not text in UTF-8") from None
-    try:
-        record = _mended(json.loads(text, parse_constant=_no_constant))
-    except json.JSONDecodeError as error:
-        if _is_truncated(text, error):
-            raise TruncatedLine("the record is cut off") from None
-        raise BadLine(f"not JSON ({error.msg} at column {error.colno})") from None
-    except RecursionError:
-        raise BadLine("nested too deeply") from None
-    except ValueError as error:
-        raise error if isinstance(error, BadLine) else BadLine("a number is too long") from None
-    if not isinstance(record, dict):
-        raise BadLine("not a JSON object")
-    return record
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise BadLine(f"{name} is not allowed")
-
-
-_OPEN_ENDED = re.compile(r"(t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|\.?\d*[eE][+-]?|\\?u?[0-9a-fA-F]{0,4})?")
-
-
-def _is_truncated(text: str, error: json.JSONDecodeError) -> bool:
-    """Whether ``text`` fails only because it stops: it is the beginning of some object."""
-    return text.startswith("{") and (
-        error.msg.startswith("Unterminated string") or _OPEN_ENDED.fullmatch(text, error.pos) is not None
-    )
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_whole_characters(key): _mended(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_mended(entry) for entry in value]
-    return _whole_characters(value) if isinstance(value, str) else value
 
 
 def _check_schema(record: Mapping[str, Any]) -> None:
@@ -286,11 +216,11 @@ def _type_of(hint: Any, name: str, checked: bool) -> Any:
         return _record_type(kind, checked=checked)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return Optional[_type_of(_required(hint), name, checked)]  # noqa: UP045
+        return Optional[_type_of(without_none(hint), name, checked)]  # noqa: UP045
     if origin is tuple:
         many: Any = list
         entries: Any = many[_type_of(arguments[0], name, checked)]
-        return Annotated[entries, Meta(max_length=_MAX_TOP)] if arguments[0] is Candidate else entries
+        return Annotated[entries, Meta(max_length=MAX_TOP)] if arguments[0] is Candidate else entries
     if origin is Mapping:
         return dict[str, Any]
     if hint in (int, float):
@@ -301,7 +231,7 @@ def _type_of(hint: Any, name: str, checked: bool) -> Any:
 
 
 def _number(kind: type, name: str) -> Any:
-    low, high = _RANGES.get(name, (0, _MAX_INT))
+    low, high = RANGES.get(name, (0, MAX_INT))
     return Annotated[kind, Meta(ge=kind(low)) if name == "seed" else Meta(ge=kind(low), le=kind(high))]
 
 
@@ -328,7 +258,7 @@ def _check_config(config: Mapping[str, Any]) -> None:
         try:
             msgspec.convert(config[name], Optional[_type_of(_CONFIG[name], name, True)])  # noqa: UP045
         except msgspec.ValidationError as error:
-            raise BadLine(_reason(str(error), config[name], _CONFIG[name], f"config.{name}", name)) from None
+            raise BadLine(reason(str(error), config[name], _CONFIG[name], f"config.{name}", name)) from None
     if (config.get("seed") or 0) > MAX_SEED:
         raise BadLine(f"config.seed must be a whole number from 0 to {MAX_SEED}, not {quote(config['seed'])}")
 
@@ -433,64 +363,3 @@ def _free_parts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "summary", record.get("summary")
     for row, drafted in enumerate(record.get("drafted") or ()):
         yield f"drafted[{row}].detail", drafted.get("detail")
-
-
-# Reasons
-
-
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
-
-
-def _reason(error: str, value: Any, hint: Any, place: str = "", name: str = "") -> str:
-    """What msgspec refuses, in terms of the format. ``value`` and ``hint``: the data and type hint that it was given,
-    at ``place``, in a field called ``name``."""
-    text, _, path = error.partition(" - at `$")
-    for step in _STEP.finditer(path.removesuffix("`")):
-        field, index = step.groups()
-        hint = _required(hint)
-        if field:
-            name, hint, value = field, get_type_hints(hint).get(field, Mapping), value[field]
-        elif hint is Candidate:
-            name = fields(Candidate)[int(index)].name
-            hint, value = get_type_hints(Candidate)[name], value[int(index)]
-        else:
-            hint, value = get_args(hint)[0], value[int(index)]
-        place += step[0]
-    place = place.lstrip(".") or "the record"
-    if missing := _MISSING.match(text):
-        return f"{place} has no field {missing[1]}"
-    return f"{place} must be {_wanted(hint, name)}, not {quote(value)}"
-
-
-def _required(hint: Any) -> Any:
-    """The type of a hint without its None."""
-    if get_origin(hint) not in (Union, types.UnionType):
-        return hint
-    return next(part for part in get_args(hint) if part is not types.NoneType)
-
-
-def _wanted(hint: Any, name: str) -> str:
-    hint = _required(hint)
-    low, high = _RANGES.get(name, (0, _MAX_INT))
-    if hint is int:
-        return f"a whole number from {int(low)} to {int(high)}"
-    if hint is float:
-        return f"a number from {round(low, 2) + 0.0:g} to {round(high, 2):g}"
-    if hint is Candidate:
-        return "[id, bytes, probability]"
-    if get_origin(hint) is Literal:
-        return f"one of {', '.join(get_args(hint))}"
-    if get_origin(hint) is tuple:
-        return f"a list of at most {_MAX_TOP}" if get_args(hint)[0] is Candidate else "a list"
-    return {str: "a string", bytes: "bytes in hex"}.get(hint, "an object")
-
-
-def quote(value: Any) -> str:
-    """A short, safe form of a value that should not be there."""
-    if isinstance(value, dict | Sequence) and not isinstance(value, str):
-        return "an object" if isinstance(value, dict) else f"a list of {len(value)}"
-    if isinstance(value, int) and abs(value) > _MAX_INT:
-        return "a huge number"
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:37] + "..."

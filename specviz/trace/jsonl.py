@@ -17,7 +17,8 @@ from specviz.core.gc_paused import nothing_collected
 from specviz.core.invariants import contradiction, inconsistency
 from specviz.core.rule import RULES
 from specviz.core.safe_text import visible
-from specviz.trace.codec import BadLine, NewerVersion, Recorded, TruncatedLine, decode, encode, quote
+from specviz.trace.codec import Recorded, decode, encode
+from specviz.trace.refusal import BadLine, NewerVersion, TruncatedLine, quote
 
 
 @dataclass(frozen=True, slots=True)

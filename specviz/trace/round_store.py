@@ -10,8 +10,8 @@ from typing import BinaryIO, overload
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round
 from specviz.core.safe_text import visible
-from specviz.trace.codec import BadLine
 from specviz.trace.jsonl import load_line
+from specviz.trace.refusal import BadLine
 
 CACHE_SIZE = 256
 """Whole rounds cached in memory, in addition to those not yet on disk; a round takes about 20 kB at K = 4."""

@@ -26,8 +26,8 @@ from specviz.core.events import (
     Round,
     Timing,
 )
-from specviz.trace.codec import BadLine, TruncatedLine
 from specviz.trace.jsonl import dump, load_line, read, without_top_lists
+from specviz.trace.refusal import BadLine, TruncatedLine
 from tests.recordings import RAW, drafted, header, headers, round_, rounds, run
 
 SUMMARY = {"text": "x", "alpha": {"ci95": [0.1, 0.2]}}
