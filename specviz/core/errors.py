@@ -1,11 +1,11 @@
-"""Errors that reach people as one or two plain sentences."""
+"""Errors that are shown to the user as one or two sentences."""
 
 
 class SpecvizError(Exception):
-    """What cannot work, said in a sentence or two that name the thing and the way out.
+    """A failure in one or two sentences that name its cause and a remedy.
 
-    ``exit_code`` is the process's exit code where the error ends it: 2 for usage, configuration,
-    or a model or file that cannot be used; 3 for a self-check that failed.
+    ``exit_code`` is the exit code of the process if the error ends it: 2 for usage, configuration, or a model or file
+    that cannot be used; 3 for a failed self-check.
     """
 
     exit_code = 2

@@ -1,8 +1,8 @@
-"""What crosses the thread: frozen plain data, the same for a live run, a recorded one and the tests.
+"""The events of a run: frozen plain data, the same for a live run, a recorded one and the tests.
 
-Names and fields are those of the trace (see ``trace.py``); probabilities are floats in [0, 1],
+Names and fields are those of the trace (docs/trace.md); probabilities are floats in [0, 1],
 entropies nats, times milliseconds, positions 0-based from the start of the prompt, rounds 1-based.
-``None`` stands for undefined, never NaN.
+``None`` means undefined or not measured, never NaN.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ Stage = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An id of the target's vocabulary and the raw bytes it stands for (possibly part of a character)."""
+    """An id of the target's vocabulary and its raw bytes (possibly part of a character)."""
 
     id: int
     bytes: bytes
@@ -46,7 +46,7 @@ Top = tuple[Candidate, ...]
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """The same position at temperature 1 without cuts, where processing changed either model."""
+    """The same position at temperature 1 without cuts, if temperature or cuts changed p or q."""
 
     p: float
     q: float | None
@@ -310,12 +310,12 @@ class Header:
 
     @property
     def special_ids(self) -> frozenset[int]:
-        """Ids that stand for no text, as far as ``config`` names them."""
+        """Ids of special tokens, which have no text; empty if ``config`` does not list them."""
         return frozenset(self.config.get("special_ids") or ())
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about the pair, as far as ``config`` holds any."""
+        """Sentences about the pair."""
         return tuple(self.config.get("notes") or ())
 
 
@@ -330,10 +330,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A stage of loading. ``done``/``total`` count ``unit``; total None: unknown. ``detail``: which file it is about.
-
-    Rate and time left follow from the events and a clock.
-    """
+    """A stage of loading. ``done``/``total`` count ``unit``; total None: unknown. ``detail``: the file being loaded."""
 
     stage: Stage
     done: int = 0
@@ -344,7 +341,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence a person should see (a padded vocabulary, a forced pair); ``permanent``: a banner."""
+    """A sentence to show to the user (a padded vocabulary, a forced pair); ``permanent``: as a banner."""
 
     message: str
     permanent: bool = False
@@ -352,12 +349,12 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Prompt read, models warm and timed: rounds come next. Once a run; a trace has no line for it."""
+    """Prompt encoded, models warm and timed: rounds follow. Once per run; a trace has no line for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The run is over. ``detail`` says more where there is more: which end id, which stop string, the error."""
+    """The run is over. ``detail``: which end id, which stop string, or the error."""
 
     reason: EndReason
     detail: str | None = None
@@ -365,7 +362,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The source cannot go on. ``message``: one or two plain sentences; ``detail``: the traceback, for the log."""
+    """The source failed. ``message``: one or two sentences; ``detail``: the traceback, for the log."""
 
     message: str
     detail: str = ""

@@ -1,4 +1,4 @@
-"""Holding Python's collector of cycles back while very many objects are made that stay."""
+"""Pausing Python's garbage collector while very many long-lived objects are created."""
 
 import gc
 import threading
@@ -12,8 +12,8 @@ _collected_before = True
 
 @contextmanager
 def nothing_collected() -> Iterator[None]:
-    """Inside, in any thread, nothing is looked through for cycles: objects by the million that all stay, looked through
-    again and again, take longer to look at than to make. Behind the last such block it is as it was before the first.
+    """Pause the garbage collector of cycles, in all threads: scanning millions of live objects again and again costs
+    more than creating them. Nested and concurrent blocks count; after the last one its former state is restored.
     """
     global _inside, _collected_before
     with _lock:

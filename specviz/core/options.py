@@ -1,4 +1,4 @@
-"""What a user asks for: the options of one invocation, and the request of one run."""
+"""The options of one invocation, and the request of one run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ PREPARED_PROMPTS: tuple[tuple[str, str], ...] = (
     ("code", "class Config:\n    def __init__(self, path):\n"),
     ("verse", "ROMEO:\n"),
 )
-"""(name, text) of the prompts that stand behind the digits when the user brings none."""
+"""(name, text) of the prompts of the number keys if the user supplies none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class PairOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Everything a run depends on besides the weights.
+    """Everything a run depends on except the weights.
 
     ``settings`` are those of the first round; the app may change k and the temperatures later.
     ``prompts`` holds (name, text); the app's digits choose among them, the other commands take the first.
@@ -78,7 +78,7 @@ class RunOptions:
     seed: int = 0
     max_new_tokens: int = 256
     min_new_tokens: int = 0
-    """End ids have no probability, in either model, before so many tokens are emitted."""
+    """End ids are suppressed in both models until this many tokens are emitted."""
     stop: tuple[str, ...] = ()
     calibrate: int = 5
     chat: bool = False
@@ -90,7 +90,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run of an opened source: where it starts. ``recording``: which of several recorded runs, from 0."""
+    """One run of an opened source. ``recording``: which of several recorded runs, from 0."""
 
     prompt: str
     seed: int

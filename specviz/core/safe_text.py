@@ -154,7 +154,7 @@ class _Cleaner:
         self._holds_mark = self._bare_marks
 
     def clean(self, text: str, *, final: bool = True) -> str:
-        """The safe form of ``text`` behind what was cleaned before; without ``final`` an open joiner is withheld."""
+        """The safe form of ``text`` after the text cleaned so far; without ``final`` an open joiner is withheld."""
         text, self._held = self._held + text, ""
         pieces: list[str] = []
         for i, (char, after) in enumerate(zip_longest(text, text[1:], fillvalue="")):

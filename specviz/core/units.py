@@ -1,4 +1,4 @@
-"""Bytes and seconds as people say them."""
+"""Bytes and seconds in readable units."""
 
 
 def bytes_in_words(n: float) -> str:
