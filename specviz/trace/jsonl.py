@@ -177,7 +177,7 @@ def without_top_lists(event: Round) -> Round:
 
 def _share_top_lists(event: Round) -> Round:
     """The round with one object for the list that an accepted token has twice: as drafted and as emitted."""
-    pairs = zip(event.emitted, (d.p_top for d in event.drafted[: event.n_accepted]), strict=False)
+    pairs = zip(event.emitted, (d.p_top for d in event.accepted_tokens), strict=False)
     shared = tuple(replace(token, p_top=top) if token.p_top == top else token for token, top in pairs)
     return replace(event, emitted=(*shared, *event.emitted[len(shared) :]))
 
