@@ -3,10 +3,10 @@
     OMP_NUM_THREADS=1 python -m benchmarks.cpu_real --draft DIR --target DIR [--k 4] [--tokens 48] [--repeats 5]
         [--dtype auto] [--temperature 0] [--only rounds|start|memory] [--wall]
 
-rounds   In one process and in turns, without and with inspection: a run as ``specviz run`` makes it, the forwards of
+rounds   Interleaved in one process, without and with inspection: a run as ``specviz run`` makes it, the forwards of
          the same rounds once more with nothing around them, and (at temperature 0, without inspection) assisted
          generation of transformers at the same K, whose text must be the same. The process's own time, or that on the
-         wall; a round: median of those that drafted K, the first aside.
+         wall; a round: median of those that drafted K, without the first.
 start    Fresh processes in turns, wall: ``specviz run`` until its models are loaded, until round 1 begins and until its
          text is there, over a Python that imports torch and transformers and loads both models, and over the same with
          a forward of one token by each: only there are mapped weights read.

@@ -1,9 +1,9 @@
-"""What a round costs the app behind many rounds, over what it costs behind few.
+"""What a round costs the app after many rounds, over what it costs after few.
 
     python -m benchmarks.flat_app [--rounds 500 5000] [--over 200]
 
 Rounds of bundled:demo come to a live app of 120x40 one by one; each is recorded, taken in and painted, with its plots.
-CPU time of each stage around the two numbers of rounds, by two apps in turns in one process; medians of so many rounds.
+CPU time of each stage around the two numbers of rounds, by two apps interleaved in one process; medians.
 Ratios are of stages that take a hundredth of it all or more.
 """
 
@@ -74,7 +74,7 @@ def line(name: str, near: float, far: float) -> str:
 def measure(few: int, many: int, over: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         seen = asyncio.run(in_turns(Path(folder), few, many, over))
-    print(f"behind rounds           {few:>10,}{many:>12,}{'ratio':>9}")
+    print(f"after rounds            {few:>10,}{many:>12,}{'ratio':>9}")
     whole = median(seen[few]["all of it"])
     for name in sorted(seen[few], key=[*STAGES.values(), *TABS].index):
         near, far = (median(seen[rounds][name]) for rounds in (few, many))

@@ -1,4 +1,4 @@
-"""What a round of the decoder costs behind much text, over what it costs behind little.
+"""What a round of the decoder costs after much text, over what it costs after little.
 
     OMP_NUM_THREADS=1 python -m benchmarks.flat_text [--near 100] [--far 900] [--runs 5] [--inspect]
 
@@ -98,7 +98,7 @@ def measure(near: int, far: int, runs: int, *, inspect: bool) -> None:
         return ids, rounds, spent
 
     def add(name: str, rounds: list[Round], values: list[float]) -> None:
-        """The median of the rounds that begin about either length and drafted K, the first aside."""
+        """The median of the rounds that begin about either length and drafted K, without the first."""
         for length in (near, far):
             close = [n for n, r in enumerate(rounds) if n and r.k == K and abs(r.start - length) <= WITHIN]
             found[name][length].append(median(values[n] for n in close))

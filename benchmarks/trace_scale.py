@@ -2,9 +2,9 @@
 
     python -m benchmarks.trace_scale [--rounds 500 5000 100000] [--columns 120] [--lines 40] [--repeats 1]
 
-Recordings repeat the rounds of bundled:demo (K = 4), each behind the one before. Each is shown in a process of its own,
+Recordings repeat the rounds of bundled:demo (K = 4), each after the previous one. Each is shown in a new process,
 without a terminal; times are seconds since that process was started. Keys are pressed all the while the recording is
-read, the clock stops when the screen is painted again. Stages are medians of the CPU time of one update behind the last
+read, the clock stops when the screen is painted again. Stages are medians of the CPU time of one update after the last
 round.
 """
 

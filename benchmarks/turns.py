@@ -30,7 +30,7 @@ def taken(
 ) -> Turns:
     """``repeats`` times, behind one that is not counted: a run as ``specviz run`` makes it, the forwards of the same
     rounds once more with nothing around them, and where ``against`` assisted generation of transformers at the same K,
-    whose text must be the same. A round's time: the median of those that drafted K, the first aside."""
+    whose text must be the same. A round's time: the median of those that drafted K, without the first."""
     turns = Turns()
     run_ours(source, prompt, 0, settings)
     for repeat in range(repeats):

@@ -7,7 +7,7 @@ standard deviation of 3, flatter than a trained model's: top-p 0.9 keeps thousan
 the 1,024 that are looked at first, and some hundred at 0.6. Rounds run as ``specviz run --no-inspect`` runs them, on a
 CPU by the time of the process. Time inside the models' forwards is taken off by hooks, so what is left is in situ, with
 caches as cold as forwards leave them: draws, top-p, the rule, the numbers of the record, rolling back. Medians of
-rounds that drafted K, the first aside.
+rounds that drafted K, without the first.
 """
 
 import time
