@@ -53,8 +53,8 @@ def segment_rates(run: Recorded) -> Line:
     return _rates(run, _segment(run.rounds), _segment(run.rounds, by_k=True))
 
 
-def dependence(run: Recorded) -> Line:
-    """The numbers of ``Dependence`` for the segment the last round belongs to."""
+def formula_gap(run: Recorded) -> Line:
+    """The numbers of ``FormulaGap`` for the segment the last round belongs to."""
     rounds, rates = run.rounds[_segment(run.rounds) :], segment_rates(run)
     before = [None, *("plain" if not r["k"] else r["emitted"][-1]["origin"] for r in rounds)]
     first = [[r["drafted"][0]["verdict"]] if r["tested"] else [] for r in rounds]
@@ -70,11 +70,11 @@ def dependence(run: Recorded) -> Line:
         "gap": None if measured is None or predicted is None else predicted - measured,
         "first_after_rejection": behind("resampled"),
         "first_after_full": behind("bonus"),
-        "later": [
+        "later_positions": [
             _share([r["drafted"][i]["verdict"] for r in rounds if i < r["tested"]])
             for i in range(1, max((r["k"] for r in rounds), default=0))
         ],
-        "drift": [_stretch(rounds[a:b]) for a, b in pairwise(quarters)],
+        "by_quarter": [_stretch(rounds[a:b]) for a, b in pairwise(quarters)],
     }
 
 

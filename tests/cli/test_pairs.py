@@ -346,11 +346,11 @@ def test_c79_a_prompt_from_a_pipe_leaves_the_keys_to_the_terminal() -> None:
 def test_c79_a_pipe_that_nobody_asked_for_is_refused() -> None:
     with in_a_terminal(f"echo hi | {sys.executable} -m specviz") as terminal:
         assert terminal.ended() == 2
-        assert "Totakethepromptfromitsay--prompt-file-" in "".join(terminal.shown.split())
+        assert "Toreadthepromptfromit,use--prompt-file-" in "".join(terminal.shown.split())
 
 
 def test_c79_no_terminal_at_all_is_refused() -> None:
     command = f"echo hi | {sys.executable} -m specviz --prompt-file -"
     with Terminal(["-c", "import os, sys; os.execvp('sh', ['sh', '-c', sys.argv[1]])", command]) as terminal:
         assert terminal.ended() == 2
-        assert "thereisnoterminalforthekeystocomefrom" in "".join(terminal.shown.split())
+        assert "needsaterminaltoreadkeysfrom,andthereisnone" in "".join(terminal.shown.split())

@@ -31,7 +31,7 @@ def against_recomputed(path: Path, trace: Trace, stats: RunStats, last: int | No
         *differences(stats.whole(last), reference_stats.whole(run), "whole run"),
         *differences(rates, reference_stats.segment_rates(run), "on screen"),
         *differences(peers, reference_stats.peer_values(run), "peers"),
-        *differences(formula_gap(trace.rounds, rates), reference_stats.dependence(run), "formula_gap"),
+        *differences(formula_gap(trace.rounds, rates), reference_stats.formula_gap(run), "formula_gap"),
         *differences(speed_view(stats, last), reference_stats.speed(run), "speed"),
         *differences(drafted_rows(rounds), reference_stats.drafted_rows(run), "drafted"),
         *differences(rejected_ids(rounds), reference_stats.rejected_ids(run), "rejected ids"),

@@ -105,7 +105,7 @@ def _bars(bars: Sequence[str], values: Sequence[float]) -> list[str]:
 
 
 def lengths_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
-    rates, why = reference_stats.segment_rates(run), reference_stats.dependence(run)
+    rates, why = reference_stats.segment_rates(run), reference_stats.formula_gap(run)
     mean, error, gap = rates["tokens_per_round"], rates["tokens_per_round_se"], why["gap"]
     top: list[Expected] = [
         (
@@ -124,7 +124,7 @@ def lengths_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
     causes = [
         ("position 1, after a rejection", ["1", *_share(why["first_after_rejection"])]),
         ("position 1, after a full acceptance", ["1", *_share(why["first_after_full"])]),
-        *((f"position {i}", [str(i), *_share(share)]) for i, share in enumerate(why["later"], start=2)),
+        *((f"position {i}", [str(i), *_share(share)]) for i, share in enumerate(why["later_positions"], start=2)),
     ]
     drift = [
         (
@@ -136,7 +136,7 @@ def lengths_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
                 plain(part["tokens_per_round"]),
             ],
         )
-        for part in why["drift"]
+        for part in why["by_quarter"]
     ]
     at = next(i for i, line in enumerate(lines) if line.startswith("Rounds by N"))
     left, right = blocks(lines[at:], "Does acceptance depend")
