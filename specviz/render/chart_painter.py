@@ -33,7 +33,7 @@ def paint(
     label = max(len(text) for text in y_ticks)
     if x_ticks is None:
         x_ticks = {str(r): r for r in round_ticks(grid.rounds, grid.columns)}
-    rows = [list(row) for row in _frame(grid, label, tuple(y_ticks.items()), tuple(x_ticks.items()))]
+    rows = _frame(grid, label, tuple(y_ticks.items()), tuple(x_ticks.items()))
     styles = [["axis"] * len(row) for row in rows]
     for layer in layers:
         for (x, y), sign in _cells(layer):
@@ -45,19 +45,32 @@ def paint(
     return lines
 
 
-@lru_cache(maxsize=16)
 def _frame(
     grid: Grid, label: int, y_ticks: tuple[tuple[str, float], ...], x_ticks: tuple[tuple[str, int], ...]
-) -> tuple[tuple[str, ...], ...]:
-    """plotext's axes and ticks around an empty canvas: rows of characters from below. Ticks are (label, value)."""
-    figure = _figure()
-    last_x, last_y = grid.columns * DOTS_X - 1, grid.rows * DOTS_Y - 1
-    figure.plotsize(grid.columns + label + 1, grid.rows + AXIS_ROWS)
-    figure.xlim(0, last_x)
-    figure.ylim(0, last_y)
-    figure.yticks([grid.level(value, last_y + 1) for _, value in y_ticks], [name for name, _ in y_ticks])
-    figure.xticks([grid.column(r, last_x + 1) for _, r in x_ticks], [name for name, _ in x_ticks])
-    return tuple(map(tuple, reversed(Plot.uncolorize(figure.build()).splitlines())))
+) -> list[list[str]]:
+    """plotext's axes and ticks around an empty canvas: rows of characters from below. Ticks are (label, value).
+
+    The axes are drawn apart, each on the smallest canvas, since the x axis changes with every round.
+    """
+    levels = tuple((name, grid.level(value, grid.rows * DOTS_Y)) for name, value in y_ticks)
+    columns = tuple((name, grid.column(r, grid.columns * DOTS_X)) for name, r in x_ticks)
+    x_axis = _axes(grid.columns, 1, (("0" * label, 0),), columns)[:AXIS_ROWS]
+    y_axis = _axes(1, grid.rows, levels, (("0", 0),))[AXIS_ROWS:]
+    return [*map(list, x_axis), *([*row[: label + 1], *" " * grid.columns] for row in y_axis)]
+
+
+@lru_cache(maxsize=32)
+def _axes(
+    columns: int, rows: int, y_ticks: tuple[tuple[str, int], ...], x_ticks: tuple[tuple[str, int], ...]
+) -> tuple[str, ...]:
+    """Both axes as plotext draws them, from below. Ticks are (label, dot)."""
+    figure, label = _figure(), max(len(name) for name, _ in y_ticks)
+    figure.plotsize(columns + label + 1, rows + AXIS_ROWS)
+    figure.xlim(0, columns * DOTS_X - 1)
+    figure.ylim(0, rows * DOTS_Y - 1)
+    figure.yticks([dot for _, dot in y_ticks], [name for name, _ in y_ticks])
+    figure.xticks([dot for _, dot in x_ticks], [name for name, _ in x_ticks])
+    return tuple(reversed(Plot.uncolorize(figure.build()).splitlines()))
 
 
 @cache
