@@ -147,7 +147,14 @@ class BreakpointMonitor:
     rounds of a run, at its first round; they are read back when the breakpoints change.
     """
 
-    def __init__(self, breakpoints: Iterable[Breakpoint] = (), store: Callable[[], RoundStore] = RoundStore) -> None:
+    def __init__(
+        self,
+        breakpoints: Iterable[Breakpoint] = (),
+        store: Callable[[], RoundStore] = RoundStore,
+        *,
+        thread_above: int = AT_ONCE,
+    ) -> None:
+        self._thread_above = thread_above
         self._lock = threading.Lock()
         self._store = store
         self._end_ids: tuple[int, ...] = ()
@@ -165,7 +172,7 @@ class BreakpointMonitor:
         wanted = tuple(dict.fromkeys(breakpoints))
         with self._lock:
             self._begin(wanted)
-        if self._count <= AT_ONCE:
+        if self._count <= self._thread_above:
             self._catch_up()
         elif wanted:
             threading.Thread(target=self._catch_up, name="specviz-breakpoints", daemon=True).start()

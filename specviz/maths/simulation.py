@@ -105,11 +105,11 @@ def simulate(
     seed: int = 0,
     varying: bool = False,
     progress: Callable[[int], None] = lambda rounds: None,
+    chunk: int = CHUNK,
 ) -> Outcome:
-    """Play ``rounds`` rounds that draft ``k`` tokens each. ``progress`` is called with the number of
-    rounds that were just played.
+    """Play ``rounds`` rounds that draft ``k`` tokens each, up to ``chunk`` of them together.
 
-    The outcome depends on the arguments only.
+    ``progress`` is called with the number of rounds that were just played. The outcome depends on the arguments only.
     """
     drafts = [pair.given, pair.p] if varying else [pair.q]
     shares = [1.0 - pair.mix, pair.mix] if varying else [1.0]
@@ -122,7 +122,7 @@ def simulate(
     emitted = np.zeros(len(pair.p), dtype=np.int64)
     done = 0
     while done < rounds:
-        size = min(CHUNK, rounds - done)
+        size = min(chunk, rounds - done)
         for kind, part in enumerate(random.multinomial(size, shares)):
             n_accepted, n_tested = _play(rule, pair.p, drafts[kind], k, int(part), random, lengths, emitted)
             accepted += n_accepted

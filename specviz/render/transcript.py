@@ -39,8 +39,10 @@ class Transcript:
         rounds: RoundStore | None = None,
         *,
         ascii: bool = False,
+        page_tokens: int = PAGE_TOKENS,
     ) -> None:
-        """``rounds`` None: they are kept here."""
+        """``rounds`` None: they are kept here. A page has from ``page_tokens`` to twice as many tokens."""
+        self._page_tokens = page_tokens
         self.prompt = prompt
         self.special_ids = special_ids
         self._decoder = TextDecoder(ascii=ascii)
@@ -114,11 +116,11 @@ class Transcript:
     def _turn_page(self, accepted: int, pieces: Sequence[str]) -> None:
         """Begin a page where this one is long and its last line ends anyway, or a marked word can begin a line."""
         tokens = self.pages[-1].tokens
-        if tokens < PAGE_TOKENS:
+        if tokens < self._page_tokens:
             return
         ended = self.round_texts[-1].pieces[-1:]
         fits = (ended and ended[0].endswith("\n")) or (not accepted and pieces and pieces[0].startswith(" "))
-        if fits or tokens >= 2 * PAGE_TOKENS:
+        if fits or tokens >= 2 * self._page_tokens:
             self.pages.append(TextPage(len(self.round_texts)))
 
 

@@ -136,8 +136,8 @@ class SpooledRounds:
 
     path = None
 
-    def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 (it lives as long as the rounds)
+    def __init__(self, in_memory: int = IN_MEMORY) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 (it lives as long as the rounds)
         self.lines = RoundFile(cast(BinaryIO, self._file), "The temporary file of this run")
 
     def add(self, event: Event) -> None:

@@ -29,17 +29,18 @@ class TraceSource:
     the whole ones back; it belongs to the latest run.
     """
 
-    def __init__(self, *paths: str | Path, compact: bool = False) -> None:
+    def __init__(self, *paths: str | Path, compact: bool = False, whole_up_to: int = AT_ONCE) -> None:
         self.capabilities = RECORDED
         self.names = tuple(map(str, paths))
         self.lines: RoundFile | None = None
         self._bare = compact
+        self._whole_up_to = whole_up_to
         self._recorded: tuple[_Recorded, ...] = ()
 
     def open(self, emit: Emit) -> None:
         """Find the recordings; read and check each, or the beginning of a long one. Raises SpecvizError where one is
         none."""
-        self._recorded = self._recorded or tuple(map(_Recorded, self.names))
+        self._recorded = self._recorded or tuple(_Recorded(name, self._whole_up_to) for name in self.names)
         for recorded in self._recorded:
             if recorded.whole and recorded.incomplete:
                 emit(recorded.notice())
@@ -88,18 +89,18 @@ class TraceSource:
 class _Recorded:
     """A recording that was found and looked over: ``whole`` where that was all of it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, whole_up_to: int) -> None:
         self.rounds = 0
         self.whole = self.incomplete = False
         self._name = name
         self._path = self._kept(trace_path(name))
-        self._look_over()
+        self._look_over(whole_up_to)
 
-    def _look_over(self) -> None:
+    def _look_over(self, whole_up_to: int) -> None:
         for offset, event in self.records(compact=True):
             self.rounds += isinstance(event, Round)
             self.incomplete = event is None
-            if offset > AT_ONCE:
+            if offset > whole_up_to:
                 self.rounds = max(self.rounds, last_index(self._path))
                 return
         self.whole = True

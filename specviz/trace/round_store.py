@@ -69,8 +69,9 @@ class RoundStore(Sequence[Round]):
     so none is kept. Every method may be called from any thread.
     """
 
-    def __init__(self, lines: RoundFile | None = None, *, compact: bool = False) -> None:
+    def __init__(self, lines: RoundFile | None = None, *, compact: bool = False, cache_size: int = CACHE_SIZE) -> None:
         self._lines = lines
+        self._cache_size = cache_size
         self._bare = compact
         self._lock = threading.Lock()
         self._count = 0
@@ -134,7 +135,7 @@ class RoundStore(Sequence[Round]):
         """Keep a round; the one longest out of use goes, unless it stands nowhere else."""
         self._recent[index] = round
         self._recent.move_to_end(index)
-        if len(self._recent) > CACHE_SIZE:
+        if len(self._recent) > self._cache_size:
             oldest = next(iter(self._recent))
             if self._lines is None or oldest >= len(self._lines):
                 self._unspilled[oldest] = self._recent[oldest]

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from specviz.maths import simulation
 from specviz.maths.formulas import expected_tokens, tokens_distribution
 from specviz.maths.rule_variants import VARIANTS
 from specviz.maths.rules import overlap
@@ -87,13 +86,12 @@ def test_varying_difficulty_puts_the_formula_above() -> None:
     assert out.mean_tokens == pytest.approx((5 + expected_tokens(hard, 4)) / 2)
 
 
-def test_the_seed_decides_and_the_chunks_do_not_lose_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_seed_decides_and_the_chunks_do_not_lose_rounds() -> None:
     one, two, other = (simulate(DEFAULT, VARIANTS["exact"], k=2, rounds=500, seed=s) for s in (7, 7, 8))
     assert one.emitted.tolist() == two.emitted.tolist()
     assert one.emitted.tolist() != other.emitted.tolist()
-    monkeypatch.setattr(simulation, "CHUNK", 64)
     steps: list[int] = []
-    small = simulate(DEFAULT, VARIANTS["exact"], k=2, rounds=500, seed=7, progress=steps.append)
+    small = simulate(DEFAULT, VARIANTS["exact"], k=2, rounds=500, seed=7, progress=steps.append, chunk=64)
     assert small.lengths.sum() == sum(steps) == 500
     assert max(steps) == 64
 

@@ -4,17 +4,17 @@ import os
 import tempfile
 import threading
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
-from specviz.session import recorder
 from specviz.session.recorder import Recorder, SpooledRounds
-from specviz.trace import replay, round_store
 from specviz.trace.jsonl import dump, load_line, without_top_lists
 from specviz.trace.replay import TraceSource, last_index
 from specviz.trace.round_store import RoundStore
@@ -46,13 +46,11 @@ def kept_in(store: RoundStore) -> int:
     return len(store._recent) + len(store._unspilled)
 
 
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(round_store, "CACHE_SIZE", 4)
+few = partial(RoundStore, cache_size=4)
 
 
-def test_without_a_file_every_round_is_kept(few: None) -> None:
-    run, store = long_run(20), RoundStore()
+def test_without_a_file_every_round_is_kept() -> None:
+    run, store = long_run(20), few()
     for each in run:
         store.append(each)
     assert list(store) == run == store[:] and len(store) == 20
@@ -62,9 +60,9 @@ def test_without_a_file_every_round_is_kept(few: None) -> None:
             store[at]
 
 
-def test_old_rounds_come_back_whole_from_the_recording(few: None, tmp_path: Path) -> None:
+def test_old_rounds_come_back_whole_from_the_recording(tmp_path: Path) -> None:
     run = long_run(30)
-    store = RoundStore(recorded(tmp_path / "run.jsonl", run).lines)
+    store = few(recorded(tmp_path / "run.jsonl", run).lines)
     for each in run:
         store.append(each)
         assert kept_in(store) <= 4
@@ -75,23 +73,23 @@ def test_old_rounds_come_back_whole_from_the_recording(few: None, tmp_path: Path
     assert [without_top_lists(each) for each in store.iter_compact()] == [without_top_lists(each) for each in run]
 
 
-def test_what_the_recording_lacks_stays_in_memory(few: None, tmp_path: Path) -> None:
+def test_what_the_recording_lacks_stays_in_memory(tmp_path: Path) -> None:
     run = long_run(30)
     made = Recorder(tmp_path / "run.jsonl")
     made.add(header())
     for each in run[:10]:
         made.add(each)
     made.close()
-    store = RoundStore(made.lines)
+    store = few(made.lines)
     for each in run:
         store.append(each)
     assert list(store) == run
     assert kept_in(store) == 20, "the ten recorded ones are not kept besides"
 
 
-def test_bare_rounds_are_not_kept_at_all(few: None, tmp_path: Path) -> None:
+def test_bare_rounds_are_not_kept_at_all(tmp_path: Path) -> None:
     run = long_run(9)
-    store = RoundStore(recorded(tmp_path / "run.jsonl", run).lines, compact=True)
+    store = few(recorded(tmp_path / "run.jsonl", run).lines, compact=True)
     for each in run:
         store.append(without_top_lists(each))
     assert kept_in(store) == 0
@@ -99,10 +97,10 @@ def test_bare_rounds_are_not_kept_at_all(few: None, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["shorter", "other", "gone"])
-def test_a_file_that_changed_is_told_of(few: None, tmp_path: Path, harm: str) -> None:
+def test_a_file_that_changed_is_told_of(tmp_path: Path, harm: str) -> None:
     run, path = long_run(9), tmp_path / "run\x1b.jsonl"
     lines = recorded(path, run).lines
-    store = RoundStore(lines, compact=True)
+    store = few(lines, compact=True)
     for each in run:
         store.append(without_top_lists(each))
     if harm == "shorter":
@@ -119,13 +117,12 @@ def test_a_file_that_changed_is_told_of(few: None, tmp_path: Path, harm: str) ->
 
 @pytest.mark.parametrize("room", [1, 2**20])
 def test_a_run_that_is_not_recorded_is_within_reach_and_leaves_no_file(
-    few: None, room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In memory, and beyond that in a file without a name."""
-    monkeypatch.setattr(recorder, "IN_MEMORY", room)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    run, made = long_run(12), SpooledRounds()
-    store = RoundStore(made.lines)
+    run, made = long_run(12), SpooledRounds(room)
+    store = few(made.lines)
     made.add(header())
     for each in run:
         made.add(each)
@@ -140,21 +137,20 @@ def test_a_run_that_is_not_recorded_is_within_reach_and_leaves_no_file(
 # A recording that is read while it is shown
 
 
-def opened(path: Path, *, compact: bool = True) -> tuple[TraceSource, list[Event]]:
-    source = TraceSource(path, compact=compact)
+def opened(path: Path, **options: Any) -> tuple[TraceSource, list[Event]]:
+    source = TraceSource(path, **{"compact": True} | options)
     told: list[Event] = []
     source.open(told.append)
     return source, told
 
 
+def opened_long(path: Path) -> tuple[TraceSource, list[Event]]:
+    """As a long recording, of which only the beginning is read."""
+    return opened(path, whole_up_to=3000)
+
+
 def events(source: TraceSource) -> list[Event]:
     return list(source.run(REQUEST, Settings, lambda: False))
-
-
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recording is long from some rounds on."""
-    monkeypatch.setattr(replay, "AT_ONCE", 3000)
 
 
 def test_bare_rounds_and_the_way_back(tmp_path: Path) -> None:
@@ -168,24 +164,21 @@ def test_bare_rounds_and_the_way_back(tmp_path: Path) -> None:
     assert events(opened(tmp_path / "run.jsonl", compact=False)[0])[2:-1] == run
 
 
-def test_of_a_long_recording_the_end_tells_how_long_it_is(soon: None, tmp_path: Path) -> None:
+def test_of_a_long_recording_the_end_tells_how_long_it_is(tmp_path: Path) -> None:
     run = long_run(40)
     recorded(tmp_path / "run.jsonl", run)
-    source, told = opened(tmp_path / "run.jsonl")
+    source, told = opened_long(tmp_path / "run.jsonl")
     assert told == [] and source.rounds == 40
     progress = Progress("recording", 0, 40, "rounds")
     assert events(source) == [progress, header(), Ready(), *map(without_top_lists, run), End("user")]
     assert last_index(tmp_path / "none.jsonl") == 0
 
 
-def test_each_of_several_recordings_says_how_long_it_is_and_has_its_own_way_back(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+def test_each_of_several_recordings_says_how_long_it_is_and_has_its_own_way_back(tmp_path: Path) -> None:
     short, long = long_run(2), long_run(40)
     recorded(tmp_path / "short.jsonl", short)
     recorded(tmp_path / "long.jsonl", long)
-    source = TraceSource(tmp_path / "short.jsonl", tmp_path / "long.jsonl", compact=True)
+    source = TraceSource(tmp_path / "short.jsonl", tmp_path / "long.jsonl", compact=True, whole_up_to=20_000)
     told: list[Event] = []
     source.open(told.append)
     assert told == []
@@ -213,13 +206,13 @@ def test_rounds_without_inspection_are_read_fast_too(tmp_path: Path) -> None:
     assert load_line(line) == run and load_line(line, compact=True) == without_top_lists(run)
 
 
-def test_a_bad_line_far_behind_is_refused_with_its_number_when_it_is_met(soon: None, tmp_path: Path) -> None:
+def test_a_bad_line_far_behind_is_refused_with_its_number_when_it_is_met(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     recorded(path, long_run(40))
     lines = path.read_bytes().splitlines()
     lines[30] = lines[30].replace(b'"last_u": 0.5', b'"last_u": 7')
     path.write_bytes(b"\n".join(lines))
-    source, _ = opened(path)
+    source, _ = opened_long(path)
     met: list[Event] = []
     with pytest.raises(SpecvizError, match=r"run\.jsonl, line 31: last_u must be a number from 0 to 1"):
         met.extend(iter(source.run(REQUEST, Settings, lambda: False)))
@@ -227,19 +220,19 @@ def test_a_bad_line_far_behind_is_refused_with_its_number_when_it_is_met(soon: N
     assert [type(next(steps)) for _ in range(32)] == [Progress, Header, Ready, *[Round] * 29]
 
 
-def test_what_stands_behind_the_end_of_a_long_recording_is_refused(soon: None, tmp_path: Path) -> None:
+def test_what_stands_behind_the_end_of_a_long_recording_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     recorded(path, long_run(40))
     path.write_bytes(path.read_bytes() + (dump(round_(41)) or "").encode())
     with pytest.raises(SpecvizError, match="line 43: a record follows the end record"):
-        events(opened(path)[0])
+        events(opened_long(path)[0])
 
 
-def test_a_cut_end_far_behind_is_told_when_it_is_met(soon: None, tmp_path: Path) -> None:
+def test_a_cut_end_far_behind_is_told_when_it_is_met(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     recorded(path, long_run(40))
     path.write_bytes(path.read_bytes()[:-2000])
-    source, told = opened(path)
+    source, told = opened_long(path)
     assert told == []
     *_, notice, end = events(source)
     assert isinstance(notice, Notice) and "incomplete" in notice.message
@@ -258,8 +251,8 @@ def test_a_pipe_is_read_once_and_shown_like_a_file(tmp_path: Path) -> None:
     assert source.lines is not None and source.lines.round(1) == long_run(2)[1]
 
 
-def test_reading_stops_when_it_is_told_to(soon: None, tmp_path: Path) -> None:
+def test_reading_stops_when_it_is_told_to(tmp_path: Path) -> None:
     recorded(tmp_path / "run.jsonl", long_run(40))
     calls = count()
-    source, _ = opened(tmp_path / "run.jsonl")
+    source, _ = opened_long(tmp_path / "run.jsonl")
     assert len(list(source.run(REQUEST, Settings, lambda: next(calls) >= 12))) == 12

@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from specviz.core.events import End, Event, Header, Round
 from specviz.render.transcript import Transcript
+from specviz.render.transcript_pages import PAGE_TOKENS
 from specviz.stats.run_stats import RunStats
 from specviz.theming.loader import load_themes, variable_defaults
 from specviz.ui.charts.positions import PositionsPanel
@@ -77,7 +78,9 @@ class Gallery(App[None]):
     def on_round_strip_jump_to(self, message: RoundStrip.JumpTo) -> None:
         self.posted.append(message)
 
-    def begin(self, header: Header, rounds: Sequence[Round], end: End | None = None) -> None:
+    def begin(
+        self, header: Header, rounds: Sequence[Round], end: End | None = None, page_tokens: int = PAGE_TOKENS
+    ) -> None:
         """Start a run and add all its rounds; `show` brings one to the screen."""
         self.rounds = list(rounds)
         self.end = end
@@ -86,7 +89,7 @@ class Gallery(App[None]):
         for event in events:
             self.stats.add(event)
         text = self.query_one(TextPanel)
-        telling = Transcript(header.prompt, header.special_ids, ascii=self._ascii)
+        telling = Transcript(header.prompt, header.special_ids, ascii=self._ascii, page_tokens=page_tokens)
         text.start(telling)
         for round in rounds:
             telling.append(round)

@@ -72,7 +72,7 @@ class Host(App[None]):
         for theme in load_themes()[0].values():
             self.register_theme(theme)
         self.theme = "dark"
-        self.metrics = MetricsScreen(timeline, ascii=ascii)
+        self.metrics = MetricsScreen(timeline, ascii=ascii, every=0.01)
         self.results: list[tuple[int, int] | None] = []
 
     def get_theme_variable_defaults(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,17 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from specviz.breakpoints import monitor
 from specviz.breakpoints.monitor import BreakpointMonitor, parse_breakpoint
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
 from specviz.core.source import RECORDED
 from specviz.lab.lossless import toy_id_masses
-from specviz.render import transcript, transcript_pages
+from specviz.render import transcript_pages
 from specviz.render.glyphs import UNICODE
 from specviz.render.transcript import Transcript
 from specviz.render.transcript_layout import TranscriptView
 from specviz.session.recorder import Recorder
-from specviz.trace import replay
-from specviz.trace import round_store as rounds
 from specviz.trace.jsonl import read, without_top_lists
 from specviz.trace.replay import TraceSource
 from specviz.trace.round_store import RoundFile, RoundStore
@@ -46,13 +44,8 @@ from tests.ui.test_timeline import Recorded, feed
 RUN = make_run(400, 4, 3)
 
 
-@pytest.fixture
-def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript, "PAGE_TOKENS", 40)
-
-
-def told(upto: int = len(RUN), width: int = 40) -> TranscriptView:
-    made = TranscriptView(Transcript(make_header("Once").prompt), UNICODE, width)
+def told(upto: int = len(RUN), width: int = 40, page_tokens: int = 40) -> TranscriptView:
+    made = TranscriptView(Transcript(make_header("Once").prompt, page_tokens=page_tokens), UNICODE, width)
     for round in RUN[:upto]:
         made.transcript.append(round)
     made.show_round(upto, None)
@@ -66,20 +59,19 @@ def words(made: TranscriptView) -> str:
 # -- pages
 
 
-def test_a_text_in_pages_is_the_text(short_pages: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_in_pages_is_the_text() -> None:
     made = told()
     for page in range(len(made.transcript.pages)):
         made._layout.measure_pages(page, page)
     made.show_round(400, None)
-    monkeypatch.setattr(transcript, "PAGE_TOKENS", 10**6)
-    whole = told()
+    whole = told(page_tokens=10**6)
     assert len(made.transcript.pages) > 15 and len(whole.transcript.pages) == 1
     assert words(made) == words(whole)
     ended_early = made.count - whole.count
     assert 0 <= ended_early <= len(made.transcript.pages)
 
 
-def test_pages_begin_with_a_marked_word_or_behind_a_line_break(short_pages: None) -> None:
+def test_pages_begin_with_a_marked_word_or_behind_a_line_break() -> None:
     made = told()
     for page in made.transcript.pages[1:]:
         first, before = RUN[page.first], RUN[page.first - 1]
@@ -88,7 +80,7 @@ def test_pages_begin_with_a_marked_word_or_behind_a_line_break(short_pages: None
         assert long or text.endswith(b"\n") or (not first.n_accepted and known(first.emitted[0].bytes).startswith(b" "))
 
 
-def test_only_the_pages_looked_at_are_laid_out(short_pages: None) -> None:
+def test_only_the_pages_looked_at_are_laid_out() -> None:
     made = told()
     last = len(made.transcript.pages) - 1
     assert sorted(made._layout._laid) == [0, last - 1, last], "the prompt's, that of the round shown, the one before"
@@ -102,7 +94,7 @@ def test_only_the_pages_looked_at_are_laid_out(short_pages: None) -> None:
     assert len(made._layout._laid) == transcript_pages.CACHED_PAGES
 
 
-def test_a_change_of_width_lays_out_two_pages_however_long_the_text_is(short_pages: None) -> None:
+def test_a_change_of_width_lays_out_two_pages_however_long_the_text_is() -> None:
     made = told()
     for width in (30, 50):
         made.wrap(width)
@@ -110,7 +102,7 @@ def test_a_change_of_width_lays_out_two_pages_however_long_the_text_is(short_pag
         assert len(made._layout._laid) <= 3
 
 
-def test_the_rounds_around_the_one_shown_are_those_of_a_text_laid_out_alone(short_pages: None) -> None:
+def test_the_rounds_around_the_one_shown_are_those_of_a_text_laid_out_alone() -> None:
     made = told()
     for index in (400, 200, 201, 37, 0, 399):
         made.show_round(index, None)
@@ -121,7 +113,7 @@ def test_the_rounds_around_the_one_shown_are_those_of_a_text_laid_out_alone(shor
             assert found and other and found[2] == other[2]
 
 
-def test_what_is_settled_stays_where_it_is(short_pages: None) -> None:
+def test_what_is_settled_stays_where_it_is() -> None:
     """Scrolling up by a screen at a time: the lines at the bottom of it are the same before and behind the settling."""
     made, height, top = told(), 10, 0
     top = made.count - height
@@ -138,12 +130,12 @@ def test_what_is_settled_stays_where_it_is(short_pages: None) -> None:
     assert made.measure_pages(0, made.count) == 0, "everything above is known by now"
 
 
-async def test_a_long_text_scrolls_to_its_beginning_and_back(short_pages: None, tmp_path: Path) -> None:
+async def test_a_long_text_scrolls_to_its_beginning_and_back(tmp_path: Path) -> None:
     from tests.ui.gallery import Gallery
 
     app = Gallery()
     async with app.run_test(size=(80, 30)) as pilot:
-        app.begin(make_header("Once"), RUN)
+        app.begin(make_header("Once"), RUN, page_tokens=40)
         app.show(400, 0)
         await pilot.pause()
         panel = app.query_one(TextPanel)
@@ -169,12 +161,11 @@ def record(path: Path, rounds: int = len(RUN)) -> None:
             recorder.add(event)
 
 
-def long_recording(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, TraceSource]:
+def long_recording(folder: Path) -> tuple[Path, TraceSource]:
     """A recording of RUN too long to be looked over at once, and its source, opened."""
-    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
     path = folder / "run.jsonl"
     record(path)
-    source = TraceSource(path, compact=True)
+    source = TraceSource(path, compact=True, whole_up_to=20_000)
     source.open(lambda _: None)
     return path, source
 
@@ -221,10 +212,8 @@ def test_what_is_still_being_read_can_be_played() -> None:
     assert made.play_on() and made.timeline.shown == 121
 
 
-async def test_a_long_recording_is_shown_while_it_is_read_and_read_back_from_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, source = long_recording(tmp_path, monkeypatch)
+async def test_a_long_recording_is_shown_while_it_is_read_and_read_back_from_its_file(tmp_path: Path) -> None:
+    path, source = long_recording(tmp_path)
     whole = read(path).rounds
     assert source.rounds == 400
     app = SpecvizApp(source, options(trace=path, at=400, recorded=lambda: source.lines))
@@ -243,14 +232,11 @@ async def test_a_long_recording_is_shown_while_it_is_read_and_read_back_from_its
         )
 
 
-async def test_long_and_short_recordings_stand_behind_the_digits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+async def test_long_and_short_recordings_stand_behind_the_digits(tmp_path: Path) -> None:
     long, short = tmp_path / "long.jsonl", tmp_path / "short.jsonl"
     record(long)
     record(short, 2)
-    source = TraceSource(long, short, compact=True)
+    source = TraceSource(long, short, compact=True, whole_up_to=20_000)
     source.open(lambda _: None)
     app = SpecvizApp(
         source,
@@ -275,7 +261,7 @@ async def test_long_and_short_recordings_stand_behind_the_digits(
 async def test_a_long_recording_is_presented_without_its_rounds_being_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, source = long_recording(tmp_path, monkeypatch)
+    path, source = long_recording(tmp_path)
     read_back: list[int] = []
     read_one = RoundFile.round
 
@@ -305,16 +291,13 @@ async def test_a_long_recording_is_presented_without_its_rounds_being_read_again
         assert set(read_back) <= {398, 399}
 
 
-async def test_a_line_that_is_none_ends_the_reading_with_its_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replay, "AT_ONCE", 20_000)
+async def test_a_line_that_is_none_ends_the_reading_with_its_number(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     record(path)
     lines = path.read_bytes().splitlines()
     lines[300] = b"{}"
     path.write_bytes(b"\n".join(lines))
-    app = SpecvizApp(TraceSource(path, compact=True), options(trace=path, at=400))
+    app = SpecvizApp(TraceSource(path, compact=True, whole_up_to=20_000), options(trace=path, at=400))
     app.options = options(trace=path, at=400, recorded=lambda: app.session._source.lines)  # type: ignore[attr-defined]
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.timeline.failed is not None)
@@ -329,10 +312,9 @@ async def test_a_line_that_is_none_ends_the_reading_with_its_number(
 # -- breakpoints and finding
 
 
-def test_breakpoints_look_at_long_runs_again_beside_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(monitor, "AT_ONCE", 8)
+def test_breakpoints_look_at_long_runs_again_beside_everything_else() -> None:
     alone = BreakpointMonitor([parse_breakpoint("N<=1"), parse_breakpoint("streak>=2")])
-    watching, plain = BreakpointMonitor(), BreakpointMonitor()
+    watching, plain = BreakpointMonitor(thread_above=8), BreakpointMonitor(thread_above=8)
     for round in RUN[:300]:
         alone.add(round)
         watching.add(round)
@@ -361,17 +343,15 @@ def test_rounds_taken_without_a_breakpoint_are_not_read_again() -> None:
     assert not watching.add(RUN[20])
 
 
-async def test_a_long_run_is_looked_through_on_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_run_is_looked_through_on_a_thread() -> None:
     from tests.ui.test_asking_panels import asked
 
-    monkeypatch.setattr(find, "AT_ONCE", 8)
-    monkeypatch.setattr(find, "TELL_EVERY", 0.0)
     store = RoundStore()
     for round in RUN:
         store.append(round)
     places = [(round.index, round.n_accepted) for round in RUN if round.tested > round.n_accepted]
     at = places[len(places) // 2]
-    panel = find.FindScreen(store, at=at)
+    panel = find.FindScreen(store, at=at, thread_above=8, tell_every=0.0)
     async with asked(panel) as (_, pilot):
         await until(pilot, lambda: len(panel._list._hits) == len(places))
         await pilot.pause()
@@ -379,7 +359,7 @@ async def test_a_long_run_is_looked_through_on_a_thread(monkeypatch: pytest.Monk
         assert panel._list.chosen is not None and panel._list.chosen.round_row == at
 
 
-async def test_what_cannot_be_read_back_is_said_in_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_cannot_be_read_back_is_said_in_the_list() -> None:
     from tests.ui.test_asking_panels import asked
 
     class Gone(RoundStore):
@@ -387,11 +367,10 @@ async def test_what_cannot_be_read_back_is_said_in_the_list(monkeypatch: pytest.
             yield from islice(super().iter_compact(start), 200)
             raise SpecvizError("run.jsonl: round 201 cannot be read back: the file was changed while it was shown.")
 
-    monkeypatch.setattr(find, "AT_ONCE", 8)
     store = Gone()
     for round in RUN:
         store.append(round)
-    panel = find.FindScreen(store)
+    panel = find.FindScreen(store, thread_above=8)
     async with asked(panel) as (_, pilot):
         said = panel.query_one("#found", Static)
         await until(pilot, lambda: "round 201 cannot be read back" in str(said.content))
@@ -410,7 +389,7 @@ async def recorded_app(
     folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any
 ) -> AsyncIterator[tuple[SpecvizApp, Pilot[None], Path]]:
     """A long recording, read to its end and shown by the app."""
-    path, source = long_recording(folder, monkeypatch)
+    path, source = long_recording(folder)
     changes = {"paused": True, "trace": path, "prompts": (), "recorded": lambda: source.lines} | changes
     app = SpecvizApp(source, options(**changes))
     app.animation_level = "none"
@@ -484,7 +463,7 @@ async def test_a_presentation_stops_before_what_cannot_be_read_back(
 async def test_a_live_run_goes_on_when_what_is_behind_cannot_be_read_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "CACHE_SIZE", 4)
+    monkeypatch.setattr("specviz.ui.app.RoundStore", partial(RoundStore, cache_size=4))
     path = tmp_path / "run.jsonl"
     app = make_app(record=lambda: Recorder(path), breakpoints=(parse_breakpoint("streak>=1"),))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -508,11 +487,10 @@ async def test_a_live_run_goes_on_when_what_is_behind_cannot_be_read_back(
     assert app.return_code == 0
 
 
-def test_breakpoints_leave_out_what_cannot_be_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "CACHE_SIZE", 4)
+def test_breakpoints_leave_out_what_cannot_be_read_back(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Recorder(path) as recorder:
-        watching = BreakpointMonitor(store=lambda: RoundStore(recorder.lines))
+        watching = BreakpointMonitor(store=lambda: RoundStore(recorder.lines, cache_size=4))
         events: list[Event] = [make_header(), *RUN[:40]]
         for event in events:
             recorder.add(event)

@@ -8,7 +8,6 @@ from textual.strip import Strip
 from specviz.stats.draft_table import DraftTable
 from specviz.stats.run_stats import RunStats
 from specviz.ui.main.keys import KEYS
-from specviz.ui.metrics import screen
 from specviz.ui.metrics.scope import Scope, scope_of
 from specviz.ui.metrics.screen import MetricsScreen
 from specviz.ui.metrics.tokens_tab import TokenTable
@@ -163,7 +162,6 @@ def test_keys_walk_through_a_long_table() -> None:
 
 
 def test_only_lines_that_changed_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screen, "EVERY", 0.01)
     even = [make_round(i, drafted=[make_drafted("a", p=0.5, q=0.5)] * 4) for i in range(1, 131)]
     higher = make_round(131, drafted=[make_drafted("c", p=0.6, q=0.4)])
     lower = make_round(132, drafted=[make_drafted("b", "rejected", p=0.1, q=0.8, u=0.9)])
@@ -214,7 +212,6 @@ def test_a_page_scrolls_and_begins_at_its_top() -> None:
 
 
 def test_it_follows_the_run_and_costs_nothing_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screen, "EVERY", 0.01)
     rounds = make_run(40)
     timeline = calibrated(rounds[:20])
     computed: list[int] = []
@@ -251,8 +248,7 @@ def test_it_follows_the_run_and_costs_nothing_while_nothing_happens(monkeypatch:
     in_metrics(timeline, scenario)
 
 
-def test_the_cursor_stays_on_its_token_while_rounds_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screen, "EVERY", 0.01)
+def test_the_cursor_stays_on_its_token_while_rounds_arrive() -> None:
     rounds = make_run(30)
     timeline = calibrated(rounds[:20])
 

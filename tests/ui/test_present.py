@@ -226,9 +226,8 @@ async def test_the_pace_reveals_a_recorded_run_to_its_end_and_stops(tmp_path: Pa
         assert app.playback.mode == "paused"
 
 
-async def test_loop_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specviz.ui.present.screen.HOLD", 0.001)
-    app = replayed(recorded(tmp_path, n_rounds=1), paused=False, pace=0.001, loop=True)
+async def test_loop_starts_anew(tmp_path: Path) -> None:
+    app = replayed(recorded(tmp_path, n_rounds=1), paused=False, pace=0.001, loop=True, hold_s=0.001)
     ends = 0
     async with app.run_test(size=LARGE) as pilot:
         for _ in range(2):
@@ -290,11 +289,8 @@ async def test_a_breakpoint_pauses_the_reveal_at_the_end_of_its_round() -> None:
         await until(pilot, lambda: app.timeline.shown > 2)
 
 
-async def test_a_phase_comes_about_over_time_and_the_text_takes_the_tokens_when_it_stands(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("specviz.ui.present.screen.MOVING", 60.0)
-    app = presented(Script(n_rounds=2), moving=True)
+async def test_a_phase_comes_about_over_time_and_the_text_takes_the_tokens_when_it_stands() -> None:
+    app = presented(Script(n_rounds=2), moving=True, phase_s=60.0)
     async with app.run_test(size=LARGE) as pilot:
         await ready(pilot, app)
         progress: list[float] = []
@@ -321,9 +317,8 @@ async def test_a_phase_comes_about_over_time_and_the_text_takes_the_tokens_when_
         assert progress[-1] == max(progress)
 
 
-async def test_a_verdict_is_said_when_u_has_fallen_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specviz.ui.present.screen.MOVING", 60.0)
-    app = presented(Script(n_rounds=1), moving=True)
+async def test_a_verdict_is_said_when_u_has_fallen_and_not_before() -> None:
+    app = presented(Script(n_rounds=1), moving=True, phase_s=60.0)
     async with app.run_test(size=LARGE) as pilot:
         await ready(pilot, app)
         for _ in range(6):

@@ -57,9 +57,12 @@ class FindScreen(ModalDialog[RoundRow]):
         at: RoundRow = NOWHERE,
         end_ids: Collection[int] = (),
         ascii: bool = False,
+        thread_above: int = AT_ONCE,
+        tell_every: float = TELL_EVERY,
     ) -> None:
         super().__init__(ascii=ascii)
         self._rounds = rounds
+        self._thread_above, self._tell_every = thread_above, tell_every
         self._count = len(rounds)
         self._search_number = 0
         self._moved = False
@@ -120,7 +123,7 @@ class FindScreen(ModalDialog[RoundRow]):
         self._moved = False
         try:
             query = parse_query(self.query_one(Field).value)
-            if self._count <= AT_ONCE or not isinstance(self._rounds, RoundStore):
+            if self._count <= self._thread_above or not isinstance(self._rounds, RoundStore):
                 self._look_at_once(query)
             else:
                 self._show(query, [], self._count)
@@ -150,7 +153,7 @@ class FindScreen(ModalDialog[RoundRow]):
                 seen += 1
 
         found: list[Hit] = []
-        tell_at = time.monotonic() + TELL_EVERY
+        tell_at = time.monotonic() + self._tell_every
         walk = iter_hits(scanned(), query, self._end_ids)
         try:
             for hit in chain(walk, (None,)):
@@ -160,7 +163,7 @@ class FindScreen(ModalDialog[RoundRow]):
                     found.append(hit)
                 if hit is None or time.monotonic() >= tell_at:
                     self.app.call_from_thread(self._tell, number, query, list(found), self._count - seen)
-                    tell_at = time.monotonic() + TELL_EVERY
+                    tell_at = time.monotonic() + self._tell_every
         except SpecvizError as error:
             self.app.call_from_thread(self._say, str(error))
 

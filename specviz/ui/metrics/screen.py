@@ -75,9 +75,10 @@ class MetricsScreen(Dialog[tuple[int, int]]):
     }
     """
 
-    def __init__(self, timeline: Timeline, *, ascii: bool) -> None:
+    def __init__(self, timeline: Timeline, *, ascii: bool, every: float = EVERY) -> None:
         super().__init__()
         self._timeline = timeline
+        self._every = every
         self._title = StatusLine(id="metrics-title", ascii=ascii)
         self._bar = ChoiceBar(TABS, id="metrics-tabs")
         self._page = MetricsPage(id="metrics-page", ascii=ascii)
@@ -100,7 +101,7 @@ class MetricsScreen(Dialog[tuple[int, int]]):
     # -- showing
 
     def _watch(self, spent: float) -> None:
-        later(self, max(EVERY, spent / MAX_SHARE), self._look)
+        later(self, max(self._every, spent / MAX_SHARE), self._look)
 
     def _look(self) -> None:
         begun = time.perf_counter()

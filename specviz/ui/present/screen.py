@@ -24,14 +24,10 @@ from specviz.ui.widgets.bars import TooSmallNotice
 
 MIN_WIDTH, MIN_HEIGHT = 60, 20
 FRAME = 1 / 30
-MOVING = 0.45
-"""Seconds that a phase is animated, at most."""
 MOVING_SHARE = 0.7
 """The share of the pace that a phase may be animated."""
 SOONEST = 1 / 30
 """Seconds between two phases at the fastest."""
-HOLD = 2.0
-"""Least seconds that the end of a run stays before it restarts."""
 
 PhasePosition = tuple[int, int, int]
 """(run, round, phase)."""
@@ -128,7 +124,8 @@ class PresentScreen(RunActions):
 
     def _move(self) -> None:
         """Animate the phase; it is complete when its time is over, however many frames were drawn."""
-        self._lasting = min(MOVING, MOVING_SHARE * self.pace) if self.playing else MOVING
+        longest = self.options.phase_s
+        self._lasting = min(longest, MOVING_SHARE * self.pace) if self.playing else longest
         if self.app.animation_level == "none" or self._lasting < 2 * FRAME:
             return
         self._begun = time.monotonic()
@@ -155,7 +152,8 @@ class PresentScreen(RunActions):
         """Schedule the next phase; while a round is being sampled, its arrival calls this again."""
         timeline = self.timeline
         if self.playing and self._next is None and timeline.ready and not self.playback.unfolding:
-            self._next = later(self, max(SOONEST, self.pace, HOLD if self._ended else 0.0), self._play_on)
+            hold = self.options.hold_s if self._ended else 0.0
+            self._next = later(self, max(SOONEST, self.pace, hold), self._play_on)
 
     @property
     def _ended(self) -> bool:
