@@ -296,7 +296,7 @@ def _tested(rounds: Sequence[Line]) -> list[Line]:
 
 
 def _chances(r: Line) -> list[float]:
-    """The exact accept chance of each tested position under the rule in force."""
+    """The exact accept probability of each tested position under the rule in force."""
     name = {"exact": "overlap", "equality": "match"}.get(r["settings"]["rule"])
     return [min(1.0, d[name]) for d in _tested([r])] if name else []
 

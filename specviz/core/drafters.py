@@ -77,13 +77,13 @@ DRAFTERS: Mapping[str, DrafterSpec] = {
         DrafterSpec(
             "ngram",
             title="n-grams",
-            phrase="a look-up of n-grams",
+            phrase="an n-gram search",
             factory="specviz.decoder.drafters.ngram:NgramDrafterFactory",
             free="An n-gram draft takes next to no time",
             options=(
                 DrafterOption("ngram_max", "Longest n-gram.", default=4, maximum=MAX_NGRAM),
                 DrafterOption("ngram_min", "Shortest n-gram.", default=1, maximum=MAX_NGRAM),
-                DrafterOption("ngram_corpus", "A text to look n-grams up in, after the run's own.", "file"),
+                DrafterOption("ngram_corpus", "An extra text to search for n-grams.", "file"),
             ),
             draft_limit="a longer match",
             check=_check_ngram,

@@ -46,7 +46,7 @@ Top = tuple[Candidate, ...]
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """The same position at temperature 1 without cuts, if temperature or cuts changed p or q."""
+    """The same position at temperature 1 without top-k and top-p, if that differs."""
 
     p: float
     q: float | None

@@ -70,9 +70,9 @@ EXACT = Rule(
     summary="accept with min(1, p/q), else draw from max(0, p - q)",
     condition="its u falls below min(1, p/q)",
     captions=(
-        "each is kept with the chance min(1, p/q)",
-        "kept with chance min(1, p/q)",
-        "chance min(1, p/q)",
+        "each is kept with probability min(1, p/q)",
+        "kept with probability min(1, p/q)",
+        "probability min(1, p/q)",
         "min(1, p/q)",
     ),
     test="ratio",
@@ -82,10 +82,10 @@ EXACT = Rule(
     accepted_mass=min,
     accepted_words=(
         "Drafted and accepted: q × min(1, p/q) = min(p, q).",
-        "Together {accepted}: the accept chance. What the draft gives beyond p is rejected.",
+        "Together {accepted}: the accept probability. What the draft gives beyond p is rejected.",
     ),
     replaced_words=(
-        "A rejection has chance {rejected}, and draws from max(0, p − q) / {rejected}:",
+        "A rejection has probability {rejected}, and draws from max(0, p − q) / {rejected}:",
         "each id gets max(0, p − q) of it, exactly what it lacks.",
     ),
 )
@@ -107,7 +107,7 @@ EQUALITY = Rule(
     accepted_mass=lambda p, q: p * q,
     accepted_words=(
         "Drafted and equal to the target's own draw: p times q.",
-        "Together {accepted}: the accept chance.",
+        "Together {accepted}: the accept probability.",
     ),
     replaced_words=(
         "The target drew this id and the draft another one:",

@@ -71,7 +71,7 @@
     live.setAttribute("aria-live", "polite");
     panel.replaceChildren(...[make("h2", "", link), name, make("p", "quiet", `id ${token.id} · ${token.bytes}`), live,
       token.test ? testBar(token.test) : null, token.draws.length ? draws(token) : null, roundTable(id), facts(token),
-      isRaw(token) ? make("p", "quiet", "in brackets: at temperature 1, without cuts") : null, lists(token),
+      isRaw(token) ? make("p", "quiet", "in brackets: at temperature 1, without top-k and top-p") : null, lists(token),
       token.details.length ? make("p", "quiet", token.details.map(named).join(" · ")) : null,
       make("p", "quiet", round.timing)].filter((part) => part !== null));
     for (const el of tokens) {

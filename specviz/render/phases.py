@@ -16,7 +16,7 @@ from specviz.render.glyphs import UNICODE, Glyphs
 from specviz.render.numbers import compact_prob, milliseconds, pluralised, prob, significant_prob
 
 RowStage = Literal["hidden", "drafted", "scored", "decided"]
-"""How much of a row is known: nothing; the token and q; also p and the accept chance; also the verdict."""
+"""How much of a row is known: nothing; the token and q; also p and the accept probability; also the verdict."""
 
 WAITING = "waiting"
 """The kind of a drafted token without a verdict yet, beside those of `glyphs.SIGNS`."""

@@ -241,7 +241,7 @@ def _p_facts(token: Drafted | Emitted, one_hot: bool, glyphs: Glyphs) -> tuple[F
 
 
 def _both_facts(drafted: Drafted, rule: str) -> tuple[Fact, ...]:
-    """Of p and q together, the accept chance of the rule first."""
+    """Of p and q together, the accept probability of the rule first."""
     raw = drafted.raw
     apart = "" if raw is None or raw.overlap is None else prob(1 - raw.overlap)
     overlap = Fact("overlap", prob(drafted.overlap), _raw(raw, "overlap"))

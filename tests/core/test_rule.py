@@ -65,7 +65,7 @@ def test_an_added_rule_is_explained_in_its_own_words(half: Rule) -> None:
     table = RoundTable(Columns.fitting(74, 3), UNICODE)
     assert "half overlap" in text(table.header(made))
     facts = {fact.label: fact for fact in rate_facts(fold(ROUNDS).whole(), half)}
-    assert facts["α half overlap"].words.startswith("mean Σ min(p, q)/2: the exact acceptance probability.")
+    assert facts["α half overlap"].words.startswith("mean Σ min(p, q)/2: the exact accept probability.")
 
 
 def test_a_trace_of_an_added_rule_can_be_read(half: Rule) -> None:

@@ -209,7 +209,7 @@ def test_a_sentence_a_phase() -> None:
         ("The draft proposes", "1 of 3"),
         ("The draft proposes", "2 of 3"),
         ("The draft proposes", "3 of 3"),
-        ("The target reads all 3 in one pass", "each is kept with the chance min(1, p/q)"),
+        ("The target reads all 3 in one pass", "each is kept with probability min(1, p/q)"),
         ("Accepted", "u .31 is below 1"),
         ("Rejected", "u .75 is not below .25"),
         ("Replaced: drawn from max(0, p − q)", "2 tokens from one pass"),

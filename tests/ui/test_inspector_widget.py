@@ -251,7 +251,7 @@ def test_verdicts_differ_without_colour(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_numbers_of_the_bundled_run_follow_from_its_trace() -> None:
-    """p/q, accept chance, margin and TV of every tested token, worked out again."""
+    """p/q, accept probability, margin and TV of every tested token, worked out again."""
     for round_ in read(DEMO).rounds[:20]:
         for row, drafted in enumerate(round_.drafted):
             lines = ["".join(text for text, _ in line) for line in report_lines(round_, row, 84, 40, UNICODE)]

@@ -211,9 +211,9 @@ async def test_the_page_steps_bar_by_bar() -> None:
         first = drawn(pilot)
         assert "a toy pair" in first and ".700" not in first
         await hit(pilot, "full_stop")
-        assert "Together .700: the accept chance" in drawn(pilot)
+        assert "Together .700: the accept probability" in drawn(pilot)
         await hit(pilot, "full_stop")
-        assert "A rejection has chance .300" in drawn(pilot)
+        assert "A rejection has probability .300" in drawn(pilot)
         await hit(pilot, "full_stop")
         assert ".200 + .200 = .400 = p" in drawn(pilot)
         await hit(pilot, "right")

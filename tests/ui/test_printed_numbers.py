@@ -179,7 +179,7 @@ DRAFTED = {
     5: (("A", 2, 0.8, "1"), ("B", 1, 0.25, ".500"), ("C", 1, 0.5, ".500")),
     6: (("C", 3, 0.15, "1"), ("B", 0, 0.35, "1"), ("D", 2, None, ".500")),
 }
-"""Of each round: place, id, u of the accept test where one was held, the accept chance as it is printed."""
+"""Of each round: place, id, u of the accept test where one was held, the accept probability as it is printed."""
 BYTES = [b"<|end|>".hex(), b" a".hex(), b" cat".hex(), b" sat".hex()]
 
 

@@ -154,7 +154,7 @@ def _print_one(run: Simulated, varying: bool) -> None:
     show(f"  sum min(p, q)    {_rate(out.alpha_overlap)}{over}")
     show(f"  1 - TV(p, q)     {_rate(out.alpha_distance)}{over}")
     if run.rule.name != EXACT.name:
-        show(f"  accept chance    {_rate(out.alpha_chance)}  of this rule")
+        show(f"  accept prob.     {_rate(out.alpha_chance)}  of this rule")
     ends = out.alpha_tested_ci
     interval = f"  95 % [{_rate(ends[0])} {_rate(ends[1])}]" if ends else ""
     show(f"  accepted/tested  {_rate(out.alpha_tested)}{interval}{'' if out.z is None else f'  z {out.z:+.2f}'}")
@@ -165,7 +165,7 @@ def _print_one(run: Simulated, varying: bool) -> None:
     if out.formula is not None:
         off = run.formula_off
         apart = "" if off is None else f"  {off:+.1f} standard errors from tokens/round"
-        show(f"  formula          {out.formula:.4f}  E[N] at the accept chance{apart}")
+        show(f"  formula          {out.formula:.4f}  E[N] at the accept probability{apart}")
     if varying:
         show(f"  {_ABOVE}")
     show()
@@ -188,7 +188,7 @@ def _print_histogram(run: Simulated) -> None:
     ]
     print_table(("  N", "rounds", "expected", ""), lines, heads=1, left=(3,))
     if run.rule.n_untested or run.varying:
-        show("  (expected: P(N = i) if every test had the same accept chance, which is not the case here)")
+        show("  (expected: P(N = i) if every test had the same accept probability, which is not the case here)")
 
 
 def _print_temperatures(rows: Sequence[AtTemperature]) -> None:
@@ -219,7 +219,7 @@ def _print_side_by_side(runs: Sequence[Simulated], varying: bool) -> None:
             line.insert(5, "–" if formula is None else f"{formula:.3f}")
     print_table(titles, lines, heads=1, left=(0,))
     if varying:
-        show(f"formula: E[N] at the accept chance, – if a token is not tested. {_ABOVE}")
+        show(f"formula: E[N] at the accept probability, – if a token is not tested. {_ABOVE}")
     show("keeps: in theory, the rule keeps the distribution p for every p and q.  chance: exact, of a tested token.")
     show("TV: total variation between the tokens and p, in closed form and measured.  chi-square/degrees of freedom.")
     show()

@@ -229,7 +229,7 @@ RUN_OPTIONS = [
         "--no-inspect", is_flag=True, help="Omit ranks, entropies and top lists, which rates do not need; faster."
     ),
     click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record the run to a trace file."),
-    click.option("--force", is_flag=True, help="Run a pair that check refuses; overwrite the trace file."),
+    click.option("--force", is_flag=True, help="Run a pair that check refuses; overwrite FILE of --record."),
 ]
 DISPLAY_OPTIONS = [
     click.option("--theme", metavar="NAME", help="Theme; `specviz themes` lists them."),

@@ -47,7 +47,7 @@ def inspect(p: Tensor, q: Tensor | None, outcome: Outcome, measured: Numbers) ->
 
 
 def inspect_raw(p: Tensor, q: Tensor | None, drafted: Tensor, outcome: Outcome) -> Numbers:
-    """Probabilities, entropies and top lists of ``p`` and ``q`` at temperature 1 without cuts, as ``raw_…``."""
+    """``raw_…``: probabilities, entropies and top lists at temperature 1 without top-k and top-p."""
     parts = {**_probs_of_tokens(p, q, drafted, outcome), **_spread("p", p)}
     if q is not None:
         parts |= _spread("q", q)

@@ -134,7 +134,7 @@ class RoundTable:
         yield from self._verdict(round, drafted)
 
     def _waiting(self, round: Round, row: int, chosen: bool, scored: bool) -> Iterator[Part]:
-        """A token before its test: its q, and once it is scored p and the accept chance; no u, no verdict."""
+        """A token before its test: its q, and once it is scored p and the accept probability; no u, no verdict."""
         drafted = round.drafted[row]
         yield from self._lead(row, WAITING, chosen, drafted.bytes)
         if not scored:

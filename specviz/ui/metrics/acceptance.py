@@ -81,9 +81,9 @@ def rate_facts(rates: Rates, rule: Rule) -> list[FactRow]:
 
 def _overlap_words(rates: Rates, rule: Rule) -> str:
     if not rule.overlap_is_accept_prob:
-        return "none: this rule has no exact acceptance probability."
+        return "none: this rule has no exact accept probability."
     known = "" if rates.alpha_overlap_ci else " (from 16 rounds on)"
-    return f"mean {rule.overlap_formula}: the exact acceptance probability. 95\xa0% by batch means{known}."
+    return f"mean {rule.overlap_formula}: the exact accept probability. 95\xa0% by batch means{known}."
 
 
 def _agreement_words(rates: Rates, rule: Rule) -> str:
@@ -92,7 +92,7 @@ def _agreement_words(rates: Rates, rule: Rule) -> str:
     elif rule.overlap_is_accept_prob:
         words = "every test was certain: acceptance must match exactly."
     else:
-        words = "none: this rule has no exact acceptance probability to compare with."
+        words = "none: this rule has no exact accept probability to compare with."
     return f"BUG: acceptance contradicts its probability. {words}" if rates.contradicts else words
 
 

@@ -73,7 +73,7 @@ class TokenListing:
 
 
 def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs, chance: str = "overlap") -> TokenListing:
-    """One row per tested token. ``chance`` is the name of a position's acceptance probability."""
+    """One row per tested token. ``chance`` is the name of a position's accept probability."""
     part = range_of(drafts)
     shown = top_rows(part, order, LIMIT)
     in_words = _DRAFTED | {"verdict": _VERDICT}

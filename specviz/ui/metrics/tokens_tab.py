@@ -22,7 +22,7 @@ from specviz.ui.widgets.line_list import DrawnLine, LineList
 
 
 def choices(chance: str) -> tuple[BarChoice, ...]:
-    """The orders; ``chance`` is what the accept chance of a position is called."""
+    """The orders; ``chance`` is what the accept probability of a position is called."""
     return (
         BarChoice("lowest p/q", "order('ratio')"),
         BarChoice("most costly", "order('lost')"),

@@ -130,7 +130,8 @@ BENCH_OPTIONS = [
         type=click.Choice(ENGINES),
         help="Compare with another engine at the same K: hf is assisted generation in transformers.",
     ),
-    *without(RUN_OPTIONS, "k", "drafter", "max_new_tokens", "record"),
+    *without(RUN_OPTIONS, "k", "drafter", "max_new_tokens", "record", "force"),
+    click.option("--force", is_flag=True, help="Run a pair that check refuses."),
 ]
 
 
