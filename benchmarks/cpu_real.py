@@ -65,34 +65,32 @@ print(json.dumps({
 """
 
 
-def rounds(asked: argparse.Namespace) -> None:
+def rounds(args: argparse.Namespace) -> None:
     """Measure them; the dtypes that draft and target run in."""
-    clock = time.perf_counter if asked.wall else time.process_time
-    settings = Settings(k=asked.k, temperature=asked.temperature, draft_temperature=asked.temperature)
+    clock = time.perf_counter if args.wall else time.process_time
+    settings = Settings(k=args.k, temperature=args.temperature, draft_temperature=args.temperature)
     for inspect in (False, True):
-        options = RunOptions(pair(asked), settings, max_new_tokens=asked.tokens, calibrate=0, inspect=inspect)
+        options = RunOptions(pair(args), settings, max_new_tokens=args.tokens, calibrate=0, inspect=inspect)
         source = LiveSource(options)
         source.open(lambda _: None)
-        against = asked.temperature == 0 and not inspect
-        turns = taken(source, PROMPT, settings, asked.repeats, clock, against=against)
-        print(
-            f"{'with' if inspect else 'without'} inspection, K {asked.k}, T {asked.temperature:g}: {turns}", flush=True
-        )
+        against = args.temperature == 0 and not inspect
+        turns = taken(source, PROMPT, settings, args.repeats, clock, against=against)
+        print(f"{'with' if inspect else 'without'} inspection, K {args.k}, T {args.temperature:g}: {turns}", flush=True)
         if against:
             print(f"tokens/s over transformers assisted, same text: {shown(turns.against)}", flush=True)
 
 
-def pair(asked: argparse.Namespace) -> PairOptions:
-    return PairOptions(asked.draft, asked.target, device="cpu", dtype=asked.dtype)
+def pair(args: argparse.Namespace) -> PairOptions:
+    return PairOptions(args.draft, args.target, device="cpu", dtype=args.dtype)
 
 
-def start(asked: argparse.Namespace) -> None:
-    dtypes = [dtype_label(model.model) for model in opened(asked).pair.models]
+def start(args: argparse.Namespace) -> None:
+    dtypes = [dtype_label(model.model) for model in opened(args).pair.models]
     names = "bare loaded", "bare read", "specviz loaded", "round 1 begins", "round 1 is there"
     rows = []
-    for _ in range(asked.repeats):
-        loaded, read = bare_start(asked, dtypes)
-        rows.append((loaded, read, *own_start(asked)))
+    for _ in range(args.repeats):
+        loaded, read = bare_start(args, dtypes)
+        rows.append((loaded, read, *own_start(args)))
         print(", ".join(f"{name} {seconds:.2f} s" for name, seconds in zip(names, rows[-1], strict=True)), flush=True)
     for at, name in enumerate(names[2:], 2):
         over_loaded, over_read = ([row[at] / row[bare] for row in rows] for bare in (0, 1))
@@ -100,28 +98,28 @@ def start(asked: argparse.Namespace) -> None:
         print(f"{name} after {seconds:.2f} s, over bare loaded {shown(over_loaded)}, over bare read {shown(over_read)}")
 
 
-def opened(asked: argparse.Namespace) -> LiveSource:
-    source = LiveSource(RunOptions(pair(asked), Settings(), calibrate=0))
+def opened(args: argparse.Namespace) -> LiveSource:
+    source = LiveSource(RunOptions(pair(args), Settings(), calibrate=0))
     source.open(lambda _: None)
     return source
 
 
-def bare_start(asked: argparse.Namespace, dtypes: list[str]) -> tuple[float, float]:
+def bare_start(args: argparse.Namespace, dtypes: list[str]) -> tuple[float, float]:
     """Seconds until both models are loaded, and until each has been through a forward."""
     begun = time.perf_counter()
-    command = [sys.executable, "-c", BARE, asked.draft, asked.target, *dtypes]
+    command = [sys.executable, "-c", BARE, args.draft, args.target, *dtypes]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout
         times = [time.perf_counter() - begun for _ in process.stdout]
     return times[0], times[1]
 
 
-def own_start(asked: argparse.Namespace) -> tuple[float, float, float]:
+def own_start(args: argparse.Namespace) -> tuple[float, float, float]:
     """Seconds until the models are loaded, until round 1 begins, and until its text is on standard output."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder, "run.jsonl")
-        options = ["--draft", asked.draft, "--target", asked.target, "--dtype", asked.dtype, "--device", "cpu"]
-        options += ["--k", str(asked.k), "--temperature", str(asked.temperature), "--max-new-tokens", str(asked.k + 1)]
+        options = ["--draft", args.draft, "--target", args.target, "--dtype", args.dtype, "--device", "cpu"]
+        options += ["--k", str(args.k), "--temperature", str(args.temperature), "--max-new-tokens", str(args.k + 1)]
         options += ["--no-inspect", "--prompt", PROMPT, "--record", str(trace)]
         begun = time.perf_counter()
         command = [sys.executable, "-m", "specviz", "run", *options]
@@ -141,8 +139,8 @@ def own_start(asked: argparse.Namespace) -> tuple[float, float, float]:
     return loaded, shown_at - first["timing"]["total_ms"] / 1e3, shown_at
 
 
-def memory(asked: argparse.Namespace) -> None:
-    command = [sys.executable, "-c", MEMORY, asked.draft, asked.target, asked.dtype]
+def memory(args: argparse.Namespace) -> None:
+    command = [sys.executable, "-c", MEMORY, args.draft, args.target, args.dtype]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     gb = {name: value / 1e9 for name, value in found.items()}
     print(
@@ -156,10 +154,10 @@ def main() -> None:
     arguments.add_argument("--draft", required=True)
     arguments.add_argument("--target", required=True)
     arguments.add_argument("--only", choices=("rounds", "start", "memory"))
-    asked = arguments.parse_args()
+    args = arguments.parse_args()
     for part in (rounds, start, memory):
-        if asked.only in (None, part.__name__):
-            part(asked)
+        if args.only in (None, part.__name__):
+            part(args)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m benchmarks.flat_app [--rounds 500 5000] [--over 200]
 
-Rounds of bundled:demo come to a live app of 120x40 one by one; each is recorded, taken in and painted, with its plots.
+Rounds of bundled:demo reach a live app of 120x40 one by one; each is recorded, processed and painted, with its plots.
 CPU time of each stage around the two numbers of rounds, by two apps interleaved in one process; medians.
 Ratios are of stages that take a hundredth of it all or more.
 """
@@ -111,7 +111,7 @@ async def in_turns(folder: Path, few: int, many: int, over: int) -> dict[int, di
 
 
 class Fed:
-    """A live app whose rounds are brought from outside."""
+    """A live app whose rounds are supplied from outside."""
 
     def __init__(self, path: Path) -> None:
         over = threading.Event()
@@ -218,9 +218,9 @@ def main() -> None:
     arguments = parser(__doc__)
     arguments.add_argument("--rounds", type=int, nargs=2, default=[500, 5_000])
     arguments.add_argument("--over", type=int, default=200)
-    asked = arguments.parse_args()
-    few, many = asked.rounds
-    measure(few, many, asked.over)
+    options = arguments.parse_args()
+    few, many = options.rounds
+    measure(few, many, options.over)
 
 
 if __name__ == "__main__":

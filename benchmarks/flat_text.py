@@ -113,7 +113,7 @@ def measure(near: int, far: int, runs: int, *, inspect: bool) -> None:
     with outside.counting():
         _, rounds, spent = run_ours(0)
     add("own calls", rounds, [each.calls for each in spent])
-    print(f"behind tokens       {near:>10,}{far:>12,}{'ratio':>9}")
+    print(f"tokens of text      {near:>10,}{far:>12,}{'ratio':>9}")
     for name, columns in found.items():
         before, behind = (median(columns[length]) for length in (near, far))
         print(f"{name:16}{before:>14.3f}{behind:>12.3f}{behind / before:>9.2f}")
@@ -124,8 +124,8 @@ def main() -> None:
     arguments.add_argument("--near", type=int, default=100)
     arguments.add_argument("--far", type=int, default=900)
     arguments.add_argument("--runs", type=int, default=5)
-    asked = arguments.parse_args()
-    measure(asked.near, asked.far, asked.runs, inspect=asked.inspect)
+    options = arguments.parse_args()
+    measure(options.near, options.far, options.runs, inspect=options.inspect)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 
 Nothing is downloaded and no weights are written: see random_pairs.py. In turns in one process, on one prompt: the
 target alone; rounds of specviz without and with inspection, and compiled where specviz can; assisted generation of
-transformers at the same K in every round; behind each run of specviz the forwards of its rounds once more with nothing
-around them. Figures are medians of the repeats, of what comes behind the first round. waits: how often a round makes
+transformers at the same K in every round; after each run of specviz, the forwards of its rounds once more with nothing
+around them. Figures are medians of the repeats, of what follows the first round. waits: how often a round makes
 the host wait for the device, at most, by torch's sync debug mode, in a run of its own (for assisted generation: the
 mean of a run).
 """
@@ -98,7 +98,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Timed:
-    """One run behind its first round: times of a round that drafted K and of its forwards alone."""
+    """One run after its first round: times of a round that drafted K and of its forwards alone."""
 
     tokens_per_s: float
     round_ms: float
@@ -172,7 +172,7 @@ def turned(names: list[str], by: int) -> list[str]:
 
 @contextmanager
 def waits(device: torch.device) -> Iterator[Callable[[], int | None]]:
-    """A function that says how often the host has waited for ``device`` since it was last asked; None on a CPU."""
+    """A function that says how often the host has waited for ``device`` since the last call; None on a CPU."""
     if device.type != "cuda":
         yield lambda: None
         return
@@ -282,18 +282,18 @@ def main(args: Sequence[str] | None = None) -> int:
     arguments.add_argument("--shapes", default="gpt2,qwen", help=f"list of {', '.join(SHAPES)}")
     arguments.add_argument("--dtype", choices=DTYPES, help="by default bfloat16 on a GPU, float32 on a CPU")
     arguments.add_argument("--minutes", type=float, default=7.0, help="time limit; it may reduce the repeats")
-    asked = arguments.parse_args(args)
-    names, device = asked.shapes.split(","), torch.device(asked.device)
+    parsed = arguments.parse_args(args)
+    names, device = parsed.shapes.split(","), torch.device(parsed.device)
     if unknown := [name for name in names if name not in SHAPES]:
         arguments.error(f"--shapes: there is no {unknown[0]!r}, only {', '.join(SHAPES)}")
     if device.type == "cuda" and not torch.cuda.is_available():
         print("not measured: no CUDA device (--device cpu --shapes tiny shows that the script runs)")
         return 2
     quiet_libraries()
-    dtype = DTYPES[asked.dtype or ("float32" if device.type == "cpu" else "bfloat16")]
+    dtype = DTYPES[parsed.dtype or ("float32" if device.type == "cpu" else "bfloat16")]
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
     print(f"{where}, {dtype}, torch {torch.__version__}, transformers {transformers.__version__}", flush=True)
-    for line in report(names, device, dtype, asked.k, asked.repeats, asked.tokens, 60 * asked.minutes):
+    for line in report(names, device, dtype, parsed.k, parsed.repeats, parsed.tokens, 60 * parsed.minutes):
         print(line, flush=True)
     return 0
 

@@ -21,7 +21,7 @@ K = 4
 
 
 def lookup_us(drafter: NgramDrafter, ids: list[int], repeats: int = 2_000) -> float:
-    """Median microseconds of one draft behind ``ids``."""
+    """Median microseconds of one draft after ``ids``."""
     uniforms, settings, times = RoundRandom(0, 1, K), Settings(k=K, drafter="ngram"), []
     for _ in range(repeats):
         begun = time.perf_counter()
@@ -39,7 +39,7 @@ def text_of(n: int) -> list[int]:
 def main() -> None:
     arguments = parser(__doc__)
     arguments.add_argument("--corpus", type=Path, help="a text file; by default 20 MB of made-up words")
-    asked = arguments.parse_args()
+    options = arguments.parse_args()
     torch.set_num_threads(1)
     for n in (100, 100_000, 100, 100_000):
         ids = text_of(n)
@@ -50,7 +50,7 @@ def main() -> None:
         print(f"text of {n} tokens: index {built * 1e3:.1f} ms, lookup {lookup_us(drafter, ids):.1f} us")
     tokenizer = AutoTokenizer.from_pretrained(bundled.folder("bundled:target"))
     with tempfile.TemporaryDirectory() as folder:
-        path = asked.corpus or made_up(Path(folder) / "corpus.txt", 20_000_000)
+        path = options.corpus or made_up(Path(folder) / "corpus.txt", 20_000_000)
         for start in ("first", "second"):
             begun = time.perf_counter()
             corpus = open_corpus(str(path), tokenizer, lambda _: None)

@@ -60,20 +60,20 @@ def main() -> None:
     arguments.add_argument("--k", default="4,8")
     arguments.add_argument("--ngram-max", type=int, default=4)
     arguments.add_argument("--ngram-min", type=int, default=1)
-    asked = arguments.parse_args()
-    ks = tuple(sorted(map(int, asked.k.split(","))))
+    args = arguments.parse_args()
+    ks = tuple(sorted(map(int, args.k.split(","))))
     options = RunOptions(
-        PairOptions(None, asked.target, device=asked.device, dtype=asked.dtype),
-        Settings(ks[-1], asked.temperature, asked.temperature, drafter="ngram"),
-        (("code", ASKED if asked.chat else PLAIN),),
-        max_new_tokens=asked.tokens,
-        chat=asked.chat,
-        drafting=drafter_options(ngram_max=asked.ngram_max, ngram_min=asked.ngram_min),
+        PairOptions(None, args.target, device=args.device, dtype=args.dtype),
+        Settings(ks[-1], args.temperature, args.temperature, drafter="ngram"),
+        (("code", ASKED if args.chat else PLAIN),),
+        max_new_tokens=args.tokens,
+        chat=args.chat,
+        drafting=drafter_options(ngram_max=args.ngram_max, ngram_min=args.ngram_min),
     )
-    plan = Plan(1, ks, asked.repeats, drafters=(NGRAM,))
+    plan = Plan(1, ks, args.repeats, drafters=(NGRAM,))
     source = open_bench(options, lambda _: None, drafters=plan.drafters)
     about = source.describe()
-    print(f"{asked.target}, {about['device']} {about['dtype']}, {about['threads']} threads, T {asked.temperature}")
+    print(f"{args.target}, {about['device']} {about['dtype']}, {about['threads']} threads, T {args.temperature}")
     tasks = plan.tasks(options.seed)
     source.warm_up({task.configuration for task in tasks})
     samples: list[Sample] = []
@@ -95,7 +95,7 @@ def main() -> None:
             f"{row.plain_rounds} of {row.rounds} rounds plain, speedup {figure(row.speedup)}"
         )
     alone = text(first[0].rounds)
-    for k in ks if asked.temperature == 0 else ():
+    for k in ks if args.temperature == 0 else ():
         mine = text(first[k].rounds)
         length = min(len(mine), len(alone))
         verdict = "the target's own" if mine[:length] == alone[:length] else "NOT the target's own"
@@ -109,8 +109,8 @@ def text(rounds: Sequence[Round]) -> list[int]:
 
 def show_plain(rounds: Sequence[Round]) -> None:
     found = [(round_.index, visible(round_.emitted[0].bytes)) for round_ in rounds if not round_.k]
-    told = ", ".join(f"{index} {clip(word, 16)}" for index, word in found)
-    print(f"plain rounds of the first run at the smallest K, no n-gram matches: {told or 'none'}")
+    listed = ", ".join(f"{index} {clip(word, 16)}" for index, word in found)
+    print(f"plain rounds of the first run at the smallest K, no n-gram matches: {listed or 'none'}")
 
 
 def figure(value: Spread | None, digits: int = 2) -> str:

@@ -84,7 +84,7 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
         AppOptions(request, paused=True, pace=0.25, at=source.rounds, trace=path, recorded=lambda: source.lines),
     )
     timeline = app.timeline
-    told: dict[str, float] = {}
+    results: dict[str, float] = {}
     folds: deque[float] = deque(maxlen=400)
     add = timeline.add
 
@@ -100,7 +100,7 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
         while not timeline.total:
             await asyncio.sleep(0.002)
         await painted(main)
-        told["first screen s"], told["  of it CPU s"] = time.time() - started, time.process_time()
+        results["first screen s"], results["  of it CPU s"] = time.time() - started, time.process_time()
         keys: list[float] = []
         for key in cycle(("left_parenthesis", "right_parenthesis")):
             if timeline.end is not None and timeline.shown == source.rounds:
@@ -112,14 +112,14 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
             await painted(main)
             keys.append(1e3 * (time.perf_counter() - begun))
             await asyncio.sleep(0.05)
-        told["all read s"], told["  of it CPU s "] = time.time() - started, time.process_time()
-        told["keys"] = len(keys)
-        told["key p50 ms"] = median(keys) if keys else 0.0
-        told["key p95 ms"] = sorted(keys)[int(0.95 * len(keys))] if keys else 0.0
+        results["all read s"], results["  of it CPU s "] = time.time() - started, time.process_time()
+        results["keys"] = len(keys)
+        results["key p50 ms"] = median(keys) if keys else 0.0
+        results["key p95 ms"] = sorted(keys)[int(0.95 * len(keys))] if keys else 0.0
         await asyncio.sleep(0.5)
         await pilot.pause()
-        told["peak MB"] = memory("VmHWM")
-        told["fold us"] = median(folds)
+        results["peak MB"] = memory("VmHWM")
+        results["fold us"] = median(folds)
 
         last = timeline.total
         plots = list(main.query(RoundsPlot))  # type: ignore[type-abstract]
@@ -138,18 +138,18 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
                 plot.show(timeline.series, timeline.rates, shown=timeline.shown)
                 plot.render_line(0)
 
-        told["numbers ms"], told["text ms"], told["plots ms"] = cpu_ms(numbers), cpu_ms(text), cpu_ms(charts)
-        told["strip ms"] = cpu_ms(lambda turn: main.strip.render_line(0))
-        told["update ms"] = await each(pilot, lambda turn: app.simulate_key("pn"[turn % 2]))
-        told["jump ms"] = await each(pilot, lambda turn: app.simulate_key("gG"[turn % 2]))
-        told["rejection ms"] = await each(pilot, lambda turn: app.simulate_key("Ff"[turn % 2]))
+        results["numbers ms"], results["text ms"], results["plots ms"] = cpu_ms(numbers), cpu_ms(text), cpu_ms(charts)
+        results["strip ms"] = cpu_ms(lambda turn: main.strip.render_line(0))
+        results["update ms"] = await each(pilot, lambda turn: app.simulate_key("pn"[turn % 2]))
+        results["jump ms"] = await each(pilot, lambda turn: app.simulate_key("gG"[turn % 2]))
+        results["rejection ms"] = await each(pilot, lambda turn: app.simulate_key("Ff"[turn % 2]))
         spent = []
         for columns in (size[0] - 20, size[0] - 10, size[0], size[0] - 15, size[0]):
             begun = time.process_time()
             await pilot.resize_terminal(columns, size[1])
             await pilot.pause()
             spent.append(1e3 * (time.process_time() - begun))
-        told["width ms"] = median(spent)
+        results["width ms"] = median(spent)
         for tab, before in zip("arst", "rsta", strict=True):
             app.simulate_key("m")
             await pilot.pause()
@@ -158,10 +158,10 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
             begun = time.perf_counter()
             app.simulate_key(tab)
             await pilot.pause()
-            told[f"tab {tab} ms"] = 1e3 * (time.perf_counter() - begun)
+            results[f"tab {tab} ms"] = 1e3 * (time.perf_counter() - begun)
             app.simulate_key("q")
             await pilot.pause()
-    return told
+    return results
 
 
 async def painted(widget: Any) -> None:
@@ -208,7 +208,7 @@ def main() -> None:
             path.unlink()
     print(f"{'rounds':16}" + "".join(f"{rounds:>12,}" for rounds in columns))
     for name in next(iter(columns.values())):
-        print(f"{name:16}" + "".join(f"{told[name]:12.2f}" for told in columns.values()))
+        print(f"{name:16}" + "".join(f"{results[name]:12.2f}" for results in columns.values()))
 
 
 if __name__ == "__main__":

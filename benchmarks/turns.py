@@ -28,7 +28,7 @@ class Turns:
 def taken(
     source: LiveSource, prompt: str, settings: Settings, repeats: int, clock: Callable[[], float], *, against: bool
 ) -> Turns:
-    """``repeats`` times, behind one that is not counted: a run as ``specviz run`` makes it, the forwards of the same
+    """``repeats`` times, after one that is not counted: a run as ``specviz run`` makes it, the forwards of the same
     rounds once more with nothing around them, and where ``against`` assisted generation of transformers at the same K,
     whose text must be the same. A round's time: the median of those that drafted K, without the first."""
     turns = Turns()
@@ -50,5 +50,5 @@ def taken(
 
 
 def shown(values: list[float]) -> str:
-    """The median, and all of them behind it."""
+    """The median, followed by all of them."""
     return f"{median(values):.3f} ({', '.join(f'{value:.2f}' for value in values)})"

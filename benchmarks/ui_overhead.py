@@ -5,7 +5,7 @@
 
 The app runs in a pseudo-terminal that answers like a modern one, so that its frames can be counted. Both sides'
 tokens/s come from their traces (sum of emitted tokens over sum of round times); pairs are interleaved. Then the app
-runs once more while `-` and `+` are pressed in turns: how long until the new K stands on the terminal.
+runs once more while `-` and `+` are pressed alternately: how long until the new K is on the terminal.
 """
 
 import fcntl

@@ -4,7 +4,7 @@
 
 The pair has the shapes of Qwen2.5 0.5B and 1.5B and random weights, so nothing is downloaded; logits are normal with a
 standard deviation of 3, flatter than a trained model's: top-p 0.9 keeps thousands of ids at temperature 1, more than
-the 1,024 that are looked at first, and some hundred at 0.6. Rounds run as ``specviz run --no-inspect`` runs them, on a
+the 1,024 that are tried first, and some hundred at 0.6. Rounds run as ``specviz run --no-inspect`` runs them, on a
 CPU by the time of the process. Time inside the models' forwards is taken off by hooks, so what is left is in situ, with
 caches as cold as forwards leave them: draws, top-p, the rule, the numbers of the record, rolling back. Medians of
 rounds that drafted K, without the first.
@@ -94,7 +94,7 @@ def model(role: str, layers: int, device: str, dtype: torch.dtype) -> CausalMode
 def rounds(
     draft: CausalModel, target: CausalModel, settings: Settings, n: int, forwards: Forwards
 ) -> list[list[float]]:
-    """[ms of the round, ms outside forwards] of ``n`` rounds that drafted K, behind a first."""
+    """[ms of the round, ms outside forwards] of ``n`` rounds that drafted K, after a first."""
     vocabulary = Vocabulary([b"x"] * V, frozenset())
     drafters = {"model": ModelDrafter(draft, keep_logits=False)}
     ending = StoppingCriteria(frozenset(), (), 4000, 4096)
@@ -116,17 +116,17 @@ def main() -> None:
     arguments = parser(__doc__, device="cpu", dtype="bfloat16")
     arguments.add_argument("--rounds", type=int, default=7)
     arguments.add_argument("--layers", default="24,28", help="of draft and target; fewer only make the share larger")
-    asked = arguments.parse_args()
-    draft_layers, target_layers = map(int, asked.layers.split(","))
-    dtype = getattr(torch, asked.dtype)
-    draft = model("draft", draft_layers, asked.device, dtype)
-    target = model("target", target_layers, asked.device, dtype)
-    forwards = Forwards(asked.device, draft.model, target.model)
-    print(f"V {V}, {asked.device}, {asked.dtype}, layers {asked.layers}, threads {torch.get_num_threads()}")
+    options = arguments.parse_args()
+    draft_layers, target_layers = map(int, options.layers.split(","))
+    dtype = getattr(torch, options.dtype)
+    draft = model("draft", draft_layers, options.device, dtype)
+    target = model("target", target_layers, options.device, dtype)
+    forwards = Forwards(options.device, draft.model, target.model)
+    print(f"V {V}, {options.device}, {options.dtype}, layers {options.layers}, threads {torch.get_num_threads()}")
     for name, changes in SETTINGS.items():
         for k in (4, 8):
             settings = Settings(k=k, **changes)  # type: ignore[arg-type]
-            seen = rounds(draft, target, settings, asked.rounds, forwards)
+            seen = rounds(draft, target, settings, options.rounds, forwards)
             whole, outside = (median(each) for each in zip(*seen, strict=True))
             print(f"{name}, K {k}: round {whole:.1f} ms, outside forwards {outside:.2f} ms, {outside / whole:.1%}")
 

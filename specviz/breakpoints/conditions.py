@@ -14,7 +14,7 @@ from specviz.maths.estimators import agreement
 
 class Match(NamedTuple):
     """A condition that holds: in words with its numbers, and in which row. Row i < K_r is drafted token i + 1, row K_r
-    the round's last token; None stands for the round as a whole."""
+    the round's last token; None means the round as a whole."""
 
     words: str
     row: int | None = None

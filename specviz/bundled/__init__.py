@@ -1,4 +1,4 @@
-"""What comes with specviz: the demo pair and a recorded run of it, by the names users type."""
+"""The bundled demo pair and a recorded run of it, by the names users type."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -11,7 +11,7 @@ TRACES = ("bundled:demo",)
 
 
 def folder(name: str) -> Path:
-    """The model folder behind ``bundled:draft`` or ``bundled:target``: configuration, weights, tokenizer, card.
+    """The model folder of ``bundled:draft`` or ``bundled:target``: configuration, weights, tokenizer, card.
 
     Raises SpecvizError for any other name, and where the installation lacks the folder.
     """
@@ -19,7 +19,7 @@ def folder(name: str) -> Path:
 
 
 def trace(name: str) -> Path:
-    """The recorded run behind ``bundled:demo``, a file.
+    """The file of the recorded run ``bundled:demo``.
 
     Raises SpecvizError for any other name, and where the installation lacks the file.
     """

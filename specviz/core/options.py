@@ -54,7 +54,7 @@ class PairOptions:
         return ("target",) if self.draft is None else ("draft", "target")
 
     def model(self, role: Role) -> tuple[str, str | None]:
-        """The name and the revision asked for. Raises ValueError for a draft where there is none."""
+        """The requested name and revision. Raises ValueError for a draft where there is none."""
         if role == "target":
             return self.target, self.target_revision
         if self.draft is None:

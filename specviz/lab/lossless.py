@@ -71,7 +71,7 @@ def total(rows: Sequence[IdMass]) -> IdMass:
 
 
 def _known(drafted: Drafted) -> dict[int, tuple[float, float]]:
-    """(p, q) of the ids of which both can be told; none where those of the drafted token were not measured."""
+    """(p, q) of the ids for which both are known; none where those of the drafted token were not measured."""
     if drafted.id is None or drafted.p is None or drafted.q is None or drafted.overlap is None:
         return {}
     p_of, q_of, left = (_probs(top) for top in (drafted.p_top, drafted.q_top, drafted.residual_top))

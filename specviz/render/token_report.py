@@ -337,7 +337,7 @@ _OF_TARGET = frozenset({"p", "rank p", "entropy p", "overlap", "TV", "match", "p
 def token_report(round: Round, row: int, glyphs: Glyphs, known: RowStage) -> TokenReport:
     """All that is ``known`` about row ``row``; what is not is blank, in its place.
 
-    A token that waits for its verdict is looked at without its u and verdict, so that not even the digits of another
+    A token that waits for its verdict is reported without its u and verdict, so that not even the digits of another
     number depend on them.
     """
     if known == "decided" or row >= round.k:

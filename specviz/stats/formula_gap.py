@@ -35,7 +35,7 @@ class Quarter:
 
 @dataclass(frozen=True, slots=True)
 class FormulaGap:
-    """How far the independence assumption is off, and where that may come from.
+    """How far the independence assumption is off, and why that may be.
 
     ``gap`` = ``formula`` (at alpha tested) - ``measured`` tokens/round: positive if difficulty varies.
     ``first_after_rejection`` and ``first_after_full``: position 1 of rounds that follow a rejection or a bonus; the

@@ -31,7 +31,7 @@ class Number:
 
     ``key``: the attribute of ``Rates`` that computes it. ``json``: its path in the object of ``--json``, one or two
     names, or "" to omit it. ``meaning``: its formula or definition in one line. ``short``: its label under a heading
-    that says the rest. ``spread``: its interval or standard error. ``last``: it comes last in its JSON group
+    that says the rest. ``spread``: its interval or standard error. ``last``: it is last in its JSON group
     and in the headline.
     """
 

@@ -2,7 +2,7 @@
 
 A field of an event is a key of its line. Written: strict ASCII JSON, undefined and non-finite numbers as null,
 probabilities of top lists at six significant digits, everything else at round-trip precision. Read: every field
-checked for type and range, so what comes out of a file is as safe to work with as a live run.
+checked for type and range, so the contents of a file are as safe to use as a live run.
 """
 
 import stat
@@ -55,7 +55,7 @@ class Record(NamedTuple):
 
 
 def records(path: Path, name: str | None = None, *, compact: bool = False) -> Iterator[Record]:
-    """The records in ``path``, called ``name`` in errors, one by one, each checked when its turn comes.
+    """The records in ``path``, called ``name`` in errors, one by one, each checked as it is read.
 
     Only the last one may be cut off. Raises SpecvizError, one sentence with the file and the line, at whatever is no
     whole trace. ``compact`` as for ``load_line``.
@@ -140,7 +140,7 @@ class _RecordOrder:
 
 def _lines(path: Path, name: str) -> Iterator[tuple[int, bytes, bool]]:
     """Where each line begins, the line without its break, and whether it is the last one; blank space at the end of the
-    file is no line."""
+    file is not a line."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):

@@ -22,7 +22,7 @@ _LAST_INDEX = re.compile(rb'\{"type": ?"round", ?"index": ?([0-9]{1,15}),')
 
 
 class TraceSource:
-    """Implements Source on one or more traces: paths, or ``bundled:demo`` for the one that comes with specviz.
+    """Implements Source on one or more traces: paths, or ``bundled:demo`` for the bundled one.
 
     The summary in a recording is not passed on: its rounds are counted again. Nothing is cached: every run reads its
     file again. ``compact``: rounds come without their top lists, raw distributions and details, and ``lines`` reads
@@ -53,7 +53,7 @@ class TraceSource:
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
     ) -> Iterator[Event]:
-        """The recorded run number ``request.recording``, whatever else was asked for; of a long one, a Progress says
+        """The recorded run number ``request.recording``, whatever else was requested; of a long one, a Progress says
         first how many rounds it seems to have. Raises SpecvizError at a line that is none of a trace."""
         if not self._recorded:
             raise RuntimeError("open() comes before run()")
@@ -87,7 +87,7 @@ class TraceSource:
 
 
 class _Recorded:
-    """A recording that was found and looked over: ``whole`` where that was all of it."""
+    """A recording that was found and scanned; ``whole``: to its end."""
 
     def __init__(self, name: str, whole_up_to: int) -> None:
         self.rounds = 0
@@ -138,7 +138,7 @@ def shown_name(name: str) -> str | None:
 
 
 def last_index(path: Path) -> int:
-    """The index of the last round in a file, as far as its end tells; 0: it does not."""
+    """The index of the last round in a file, according to its end; 0 if unknown."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - TAIL))

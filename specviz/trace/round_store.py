@@ -132,7 +132,7 @@ class RoundStore(Sequence[Round]):
         return self._lines.round(index, compact=compact)
 
     def _keep(self, index: int, round: Round) -> None:
-        """Keep a round; the one longest out of use goes, unless it stands nowhere else."""
+        """Keep a round; the least recently used one is dropped, unless it is stored nowhere else."""
         self._recent[index] = round
         self._recent.move_to_end(index)
         if len(self._recent) > self._cache_size:

@@ -54,7 +54,7 @@ DRAIN_GAP_S = 0.005
 READ_AHEAD_S = 0.02
 """Time between two drains while a long recording is read."""
 DRAIN_BATCH = 50
-"""Events between two looks at the clock."""
+"""Events between two readings of the clock."""
 
 
 class Command(NamedTuple):

@@ -21,7 +21,7 @@ from specviz.decoder.tensors.sampling import NonFiniteLogits, max_shifted
 
 UNLIMITED = 2**31
 Hidden = tuple[Tensor, ...]
-"""Hidden states [n, width] in the model's dtype, one tensor for each layer asked for."""
+"""Hidden states [n, width] in the model's dtype, one tensor for each requested layer."""
 
 
 class CausalModel:

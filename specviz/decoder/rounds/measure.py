@@ -1,4 +1,4 @@
-"""The numbers of a round on the device, by name: what rates need (``measure``) and what only people look at.
+"""The numbers of a round on the device, by name: what rates need (``measure``) and what is only for display.
 
 ``p`` float32 [K + 1, V] and ``q`` [K, V] are the distributions, q None for K = 0. Numbers are tensors with one entry
 per row; a top list is two, its probabilities and its ids.

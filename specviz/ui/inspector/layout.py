@@ -17,7 +17,7 @@ NAME, VALUE, RAW = 9, 6, 6
 """Cells of a name, of its number, of the number before processing."""
 _MAX_NAME = 16
 _TALL = 20
-"""Lines from which on facts stand below the lists, not beside them."""
+"""Lines from which facts are below the lists, not beside them."""
 _BROAD = 60
 """Cells from which on two columns have room."""
 _MIN_ROWS = 3

@@ -69,7 +69,7 @@ class Slider(CellWidget):
         self._dragged = False
 
     def show(self, share: float, value: str, *, measured: float | None, note: str, selected: bool) -> None:
-        """``share`` and ``measured`` say how far along the knob and the mark of the measured value stand."""
+        """``share`` and ``measured`` say how far along the knob and the mark of the measured value are."""
         shown = (share, value, measured, note, selected)
         if shown != self._shown:
             self._shown = shown

@@ -36,7 +36,7 @@ _MAX_NOTE_LINES = 4
 class RoundPanel(CellWidget):
     """The table of a round, the sentence about the chosen row, the times.
 
-    Rows stand still: one is reserved for every position of the largest K seen and one for the last token.
+    Rows do not move: one is reserved for every position of the largest K seen and one for the last token.
     """
 
     PREFIX = "round"
@@ -119,7 +119,7 @@ class RoundPanel(CellWidget):
             return [self.strip([(" no round yet", "quiet")], width)]
         head, times = height >= 4, height >= 6
         notes = [(line, "text") for line in self._notes(shown, width)]
-        told = shown if self._reveal is None else without_correction(shown)
+        visible_round = shown if self._reveal is None else without_correction(shown)
         reserved = self._max_k + 1
         room = height - head - times
         table = max(1, min(reserved, room - min(_NOTE_LINES, room // 3)))
@@ -142,7 +142,7 @@ class RoundPanel(CellWidget):
                 continue
             if row == self._row:
                 chosen.add(len(lines))
-            lines.append(drawing.row(told, row, row == self._row, known))
+            lines.append(drawing.row(visible_round, row, row == self._row, known))
             self._rows.append(row)
         lines += [[(" ", "text"), note] for note in notes]
         lines += [[] for _ in range(height - times - len(lines))]
@@ -157,7 +157,7 @@ class RoundPanel(CellWidget):
         return [line for sentence in sentences for line in _wrapped(sentence, max(1, width - 2))]
 
     def _cut(self, notes: list[Part]) -> list[Part]:
-        """The lines there is room for, the last of which says that it goes on."""
+        """The lines that fit; the last says if there are more."""
         if not notes:
             return []
         last, style = notes[-1]

@@ -1,4 +1,4 @@
-"""The rows of a round as cells: which columns fit, what stands in them."""
+"""The rows of a round as cells: which columns fit, and their contents."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -70,7 +70,7 @@ class RoundStrip(CellWidget):
 
     def show(self, values: Counts, shown: int, max_n: int, *, whole: bool = True) -> None:
         """``values``: N of each round; ``shown``: the round in brackets; ``max_n``: the largest N there can be.
-        ``whole`` False: what the round shown comes to is not told yet."""
+        ``whole`` False: the size of the round shown is not revealed yet."""
         self._values = values
         self._shown = shown
         self._whole = whole

@@ -1,4 +1,4 @@
-"""The running text, token by token, with the round being looked at spelled out."""
+"""The running text, token by token, with the tokens of the shown round marked by verdict."""
 
 from typing import ClassVar
 
@@ -46,7 +46,7 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
     )
 
     class TokenClicked(Message):
-        """A token of a round was clicked; ``row`` k stands for the round's last token."""
+        """A token of a round was clicked; ``row`` k is the round's last token."""
 
         def __init__(self, round: int, row: int) -> None:
             super().__init__()
@@ -67,7 +67,7 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
         self.set_titles("Text")
 
     def start(self, transcript: Transcript) -> None:
-        """Begin a run: forget what was shown, show the prompt. What is text later, `show` brings to the screen."""
+        """Begin a run: forget what was shown, show the prompt. `show` adds the rounds."""
         self._end = None
         self._row = self._reveal = None
         self._source = NO_SOURCE
@@ -82,7 +82,7 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
     def show(self, shown: int, row: int | None = None, reveal: Reveal | None = None) -> None:
         """Show the text as of round ``shown`` (0: the prompt), the cursor on ``row`` of that round.
 
-        With ``reveal`` that round only as far as it had come in that phase.
+        With ``reveal`` that round only up to that phase.
         """
         reveal = partial_reveal(reveal)
         before, following = self._view.shown, self._following
@@ -124,7 +124,7 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
             self._following = self.scroll_offset.y >= self._view.count - self._height
 
     def _measure_view(self) -> None:
-        """Lay out what has come into view; where it has other lines than was thought, keep it where it is."""
+        """Lay out what scrolled into view; if its height differs from the estimate, keep it in position."""
         top = self.scroll_offset.y
         moved = self._view.measure_pages(top - self._height, top + self._height)
         if moved:
@@ -149,7 +149,7 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
         self.refresh_lines(first, max(before, count) - first + 1)
 
     def _set_scrolled_height(self, lines: int) -> None:
-        """Tell the scroll bar; the screen is laid out anew, a costly thing, only where the bar comes or goes."""
+        """Update the scroll bar; a layout, which is expensive, runs only if it appears or disappears."""
         size = Size(self._width, lines)
         if self.show_vertical_scrollbar == (lines > self._height):
             self.set_reactive(TextPanel.virtual_size, size)

@@ -29,7 +29,7 @@ from specviz.ui.metrics.blocks import (
 from specviz.ui.metrics.scope import Scope
 
 _TWO_BLOCKS = 96
-"""Cells from which positions and overlaps stand side by side."""
+"""Cells from which positions and overlaps are side by side."""
 _MIN_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
 
 

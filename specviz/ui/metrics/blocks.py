@@ -50,7 +50,7 @@ def clipped(text: str, cells: int, glyphs: Glyphs) -> str:
 
 
 def align_decimals(numbers: Sequence[str]) -> list[str]:
-    """Numbers padded so that their decimal points stand below each other."""
+    """Numbers padded so that their decimal points align."""
     whole = [len(number.partition(".")[0]) for number in numbers]
     padded = [" " * (max(whole) - before) + number for number, before in zip(numbers, whole, strict=True)]
     longest = max(map(len, padded))

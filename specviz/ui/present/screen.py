@@ -250,7 +250,7 @@ class PresentScreen(RunActions):
         self.update()
 
     def action_prompt(self, number: int) -> None:
-        """From its prompt on; what plays goes on playing."""
+        """Show the run from its prompt; playback continues."""
         self._unwait()
         self._keys.clear()
         if self.options.recordings:

@@ -47,8 +47,8 @@ def next_rejection(drafts: Drafts, shown: int, row: int, step: int) -> RoundRow 
 
 
 def worst_overlap(drafts: Drafts, shown: int, row: int) -> RoundRow | None:
-    """The tested position with the least overlap behind this one in the order of overlap, earlier ones first among
-    equals; behind the last, and where (shown, row) is no tested position, the worst of all. None: none was tested."""
+    """The tested position with the least overlap after this one in the order of overlap, earlier ones first among
+    equals; after the last, and where (shown, row) is not a tested position, the worst of all. None: none was tested."""
     return next_lowest_overlap(drafts, (shown, row))
 
 

@@ -68,7 +68,7 @@ class Playback:
         self._broken = False
         self._stepping_phases = False
         self._requested_at = (0, 0)
-        """The run and its number of rounds when a round to unfold was last asked for."""
+        """The run and its number of rounds when a round to unfold was last requested."""
         self._open_on: int | None = None
         self._pace = AUTO_PACE if pace is None else pace
         self.session.pace = self._session_pace

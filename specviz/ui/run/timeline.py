@@ -131,7 +131,7 @@ class Timeline:
 
     @property
     def over(self) -> bool:
-        """Whether no further round can come."""
+        """Whether no further round can arrive."""
         return self.end is not None or self.failed is not None
 
     @property

@@ -1,4 +1,4 @@
-"""What the command line tells the app."""
+"""The options that the command line passes to the app."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ class AppOptions:
     run opens on. ``breakpoints`` pause the run. ``loop``: it starts again when it ends. ``present``: the app opens as a
     presentation under the line ``title``, in which a phase is animated for at most ``phase_s`` seconds and the end of a
     run stays for at least ``hold_s`` seconds before it restarts.
-    ``record`` makes the recording of each run. ``trace`` is the file a recorded run comes from, and ``recorded`` gives
+    ``record`` makes the recording of each run. ``trace`` is the file of a recorded run, and ``recorded`` gives
     access to the rounds of the one shown, after its header has been read.
     ``log_tail(n)`` returns the last n lines that libraries wrote; they are not drawn over the screen.
     """

@@ -1,6 +1,6 @@
 """A picture of the screen: SVG, in the colours and attributes on screen, and the same as plain text.
 
-Every character stands on its cell, whatever font the reader has; nothing is loaded from elsewhere.
+Every character is in its cell, whatever font the reader has; nothing is loaded from elsewhere.
 """
 
 from collections.abc import Iterator, Sequence
@@ -118,7 +118,7 @@ def _rules(style: Style, ink: str) -> str:
 
 
 def _colours(style: Style, theme: TerminalTheme) -> tuple[str, str]:
-    """(of the text, behind it) as #rrggbb."""
+    """(foreground, background) as #rrggbb."""
     ink, paper = _rgb(style.color, theme, True), _rgb(style.bgcolor, theme, False)
     if style.reverse:
         ink, paper = paper, ink

@@ -15,7 +15,7 @@ class Shell(Protocol):
 
     @property
     def trace_path(self) -> Path | None:
-        """The file this run is recorded in or comes from."""
+        """The file this run is recorded in or read from."""
         ...
 
     def start(self) -> None:

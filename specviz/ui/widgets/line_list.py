@@ -11,7 +11,7 @@ from textual.strip import Strip
 from specviz.ui.widgets.cell_widget import CellWidget, strip_of
 
 DrawnLine = tuple[list[tuple[str, Style]], Style]
-"""The pieces of a line, and what they stand on."""
+"""The pieces of a line, and their background."""
 
 
 class LineList(CellWidget, ScrollView, can_focus=False):
