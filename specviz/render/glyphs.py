@@ -124,9 +124,6 @@ def component(kind: str) -> str:
     return f"token--{kind}"
 
 
-COMPONENTS: set[str] = {component(sign.kind) for sign in SIGNS}
-
-
 def component_css(widget: str) -> str:
     """CSS that styles the component classes of ``widget`` from the theme's ``$token-*`` variables."""
     return "".join(

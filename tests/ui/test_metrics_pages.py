@@ -12,7 +12,7 @@ from specviz.render.glyphs import ASCII, UNICODE
 from specviz.stats.formula_gap import AcceptanceRate, FormulaGap, formula_gap
 from specviz.ui.metrics.acceptance import acceptance
 from specviz.ui.metrics.blocks import FactRow, PageBody, align_decimals, fact_lines
-from specviz.ui.metrics.page import PAGE_STYLES
+from specviz.ui.metrics.page import MetricsPage
 from specviz.ui.metrics.scope import Scope
 from specviz.ui.metrics.speed import speed
 from specviz.ui.metrics.tokens_per_round import reading, tokens_per_round
@@ -340,7 +340,7 @@ def test_any_run_fits_in_any_width_in_both_repertoires(
     for glyphs in (UNICODE, ASCII):
         lines = make(scope(of()))(cells, glyphs)
         assert lines
-        assert {style for line in lines for _, style in line} <= set(PAGE_STYLES)
+        assert {f"page--{style}" for line in lines for _, style in line} <= MetricsPage.COMPONENT_CLASSES
         assert all(text.isprintable() for text in texts(lines))
         if glyphs.ascii:
             assert all(text.isascii() for text in texts(lines))

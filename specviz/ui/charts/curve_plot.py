@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from specviz.maths.estimators import Interval
 from specviz.render.cells import Line
 from specviz.render.chart import AXIS_ROWS, Grid, Layer
 from specviz.render.chart_painter import paint
-from specviz.render.glyphs import panel_css
 from specviz.render.k_axis import curve, k_grid, k_ticks, level_line, scale, sign, upright, y_axis
 from specviz.ui.widgets.cell_widget import CellWidget
 
@@ -50,23 +48,11 @@ class CurveView:
         return scale(max(largest, self.low + 0.2), self.low)
 
 
-class CurvePlot(CellWidget):
+class CurvePlot(CellWidget, panel=True):
     """Shows a view."""
 
     PREFIX = "curve"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "curve--axis",
-        "curve--line",
-        "curve--level",
-        "curve--limit",
-        "curve--chosen",
-        "curve--best",
-        "curve--measured",
-        "curve--stem",
-    }
-    DEFAULT_CSS = (
-        panel_css("CurvePlot")
-        + """
+    DEFAULT_CSS = """
     CurvePlot { width: 1fr; height: 1fr; }
     CurvePlot > .curve--axis { color: $secondary; }
     CurvePlot > .curve--line { color: $plot-formula; }
@@ -77,7 +63,6 @@ class CurvePlot(CellWidget):
     CurvePlot > .curve--measured { color: $plot-measured; text-style: bold; }
     CurvePlot > .curve--stem { color: $border; }
     """
-    )
 
     _view: CurveView | None = None
 

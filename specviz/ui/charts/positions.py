@@ -1,12 +1,10 @@
 """Acceptance by draft position: given that it was tested, and of all rounds."""
 
-from typing import ClassVar
-
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 
 from specviz.render.cells import Line, Part, bar, fit
-from specviz.render.glyphs import Glyphs, panel_css
+from specviz.render.glyphs import Glyphs
 from specviz.render.numbers import prob
 from specviz.stats.run_stats import LiveRates, PositionRate
 from specviz.ui.widgets.cell_widget import CellWidget
@@ -53,20 +51,16 @@ def _counts(part: int, whole: int) -> str:
     return f"{part}/{whole}"
 
 
-class PositionsPanel(CellWidget, ScrollView, can_focus=False):
+class PositionsPanel(CellWidget, ScrollView, can_focus=False, panel=True):
     """A row a draft position, as many as the largest K seen."""
 
     PREFIX = "positions"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"positions--head", "positions--tested", "positions--all"}
-    DEFAULT_CSS = (
-        panel_css("PositionsPanel")
-        + """
+    DEFAULT_CSS = """
     PositionsPanel { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
     PositionsPanel > .positions--head { color: $secondary; }
     PositionsPanel > .positions--tested { color: $plot-tested; }
     PositionsPanel > .positions--all { color: $plot-overlap; }
     """
-    )
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, classes=classes, ascii=ascii)

@@ -1,31 +1,20 @@
 """The two charts of a run. Importing this module imports plotext, so do it late."""
 
 from itertools import count
-from typing import ClassVar
 
 from specviz.render.cells import Line
 from specviz.render.chart import Grid, Layer, dashed
 from specviz.render.chart_painter import paint
-from specviz.render.glyphs import panel_css
 from specviz.render.numbers import fixed, prob
 from specviz.stats.run_stats import LiveRates
 from specviz.ui.charts.round_chart import RoundsPlot, any_defined
 
 
-class AlphaPlot(RoundsPlot):
+class AlphaPlot(RoundsPlot, panel=True):
     """Running acceptance: α tested with its 95 % band, α overlap; the y axis is always 0 to 1."""
 
     PLACEHOLDER = "no draft tested yet"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "plot--axis",
-        "plot--tested",
-        "plot--band",
-        "plot--overlap",
-        "plot--segment",
-    }
-    DEFAULT_CSS = (
-        panel_css("AlphaPlot")
-        + """
+    DEFAULT_CSS = """
     AlphaPlot { height: 1fr; }
     AlphaPlot > .plot--axis { color: $secondary; }
     AlphaPlot > .plot--tested { color: $plot-tested; text-style: bold; }
@@ -33,7 +22,6 @@ class AlphaPlot(RoundsPlot):
     AlphaPlot > .plot--overlap { color: $plot-overlap; }
     AlphaPlot > .plot--segment { color: $secondary; }
     """
-    )
 
     def _title(self, rates: LiveRates) -> tuple[str, int]:
         none = self._glyphs.none
@@ -79,21 +67,11 @@ class AlphaPlot(RoundsPlot):
         return paint(grid, layers, ticks, glyphs)
 
 
-class TokensPlot(RoundsPlot):
+class TokensPlot(RoundsPlot, panel=True):
     """Running tokens/round against the formula at both alphas; the y axis is always 1 to K+1."""
 
     PLACEHOLDER = "no round yet"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "plot--axis",
-        "plot--measured",
-        "plot--formula",
-        "plot--formula-2",
-        "plot--segment",
-        "plot--limit",
-    }
-    DEFAULT_CSS = (
-        panel_css("TokensPlot")
-        + """
+    DEFAULT_CSS = """
     TokensPlot { height: 1fr; }
     TokensPlot > .plot--axis { color: $secondary; }
     TokensPlot > .plot--measured { color: $plot-measured; text-style: bold; }
@@ -102,7 +80,6 @@ class TokensPlot(RoundsPlot):
     TokensPlot > .plot--segment { color: $secondary; }
     TokensPlot > .plot--limit { color: $border; }
     """
-    )
 
     def _title(self, rates: LiveRates) -> tuple[str, int]:
         none = self._glyphs.none

@@ -1,14 +1,13 @@
 """The list of tokens that a search found."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 from rich.style import Style
 from textual.message import Message
 
 from specviz.core.safe_text import visible
 from specviz.render.cells import Part, fit
-from specviz.render.glyphs import COMPONENTS, component, component_css
+from specviz.render.glyphs import component
 from specviz.render.numbers import prob
 from specviz.render.screen_text import in_ascii
 from specviz.ui.run.jumps import Hit
@@ -21,19 +20,15 @@ _FIXED = 2 + _ROUND + _POSITION + 3 + 2 * _NUMBER + 2
 _UPRIGHT = Style(strike=False, underline=False, italic=False)
 
 
-class HitList(LineList):
+class HitList(LineList, tokens=True):
     """One line per hit."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "hits--head", "hits--quiet", "hits--cursor", "hits--chosen"}
-    DEFAULT_CSS = (
-        component_css("HitList")
-        + """
+    DEFAULT_CSS = """
     HitList > .hits--head { color: $secondary; }
     HitList > .hits--quiet { color: $secondary; }
     HitList > .hits--cursor { text-style: bold; }
     HitList > .hits--chosen { background: $panel; }
     """
-    )
 
     class Clicked(Message):
         def __init__(self, index: int) -> None:

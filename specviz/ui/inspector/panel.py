@@ -1,7 +1,6 @@
 """The inspector: why one token was accepted, rejected or drawn, with all its numbers."""
 
 from collections.abc import Set
-from typing import ClassVar
 
 from rich.style import Style
 from textual.geometry import Size
@@ -10,9 +9,9 @@ from textual.strip import Strip
 
 from specviz.core.events import Prompt, Round
 from specviz.render.cells import Line
-from specviz.render.glyphs import COMPONENTS, component, component_css, panel_css
+from specviz.render.glyphs import component
 from specviz.render.numbers import pluralised
-from specviz.render.phases import WAITING, RowStage
+from specviz.render.phases import RowStage
 from specviz.render.token_report import inspector_title
 from specviz.ui.inspector.layout import prompt_lines, report_lines
 from specviz.ui.widgets.cell_widget import CellWidget
@@ -22,19 +21,11 @@ _BOLD = Style(bold=True)
 _NAMES = ("head", "quiet", "faint", "strong", "bar", "special", "would")
 
 
-class Inspector(CellWidget, ScrollView, can_focus=False):
+class Inspector(CellWidget, ScrollView, can_focus=False, panel=True, tokens=True):
     """One token of a round; before the first round the tokens of the prompt. Long content scrolls."""
 
     PREFIX = "inspector"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *COMPONENTS,
-        component(WAITING),
-        *(f"inspector--{name}" for name in _NAMES),
-    }
-    DEFAULT_CSS = (
-        panel_css("Inspector")
-        + component_css("Inspector")
-        + """
+    DEFAULT_CSS = """
     Inspector {
         height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-gutter: stable; scrollbar-size-vertical: 1;
         padding: 0 0 0 1;
@@ -48,7 +39,6 @@ class Inspector(CellWidget, ScrollView, can_focus=False):
     Inspector > .inspector--special { text-style: reverse; }
     Inspector > .inspector--would { text-style: italic; }
     """
-    )
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, classes=classes, ascii=ascii)

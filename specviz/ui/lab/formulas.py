@@ -5,26 +5,21 @@ from typing import ClassVar
 
 from specviz.core.safe_text import width as width_of
 from specviz.render.cells import Part, wrapped
-from specviz.render.glyphs import panel_css
 from specviz.render.screen_text import in_ascii
 from specviz.ui.widgets.cell_widget import CellWidget
 
 
-class FormulaPanel(CellWidget):
+class FormulaPanel(CellWidget, panel=True):
     """Formulas and numbers in pairs, or numbers alone in a small panel, then the comparison. A result is never cut: its
     inputs are omitted first."""
 
     PREFIX = "formula"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"formula--form", "formula--number", "formula--measured"}
-    DEFAULT_CSS = (
-        panel_css("FormulaPanel")
-        + """
+    DEFAULT_CSS = """
     FormulaPanel { width: 1fr; height: 1fr; }
     FormulaPanel > .formula--form { color: $secondary; }
     FormulaPanel > .formula--number { color: $foreground; text-style: bold; }
     FormulaPanel > .formula--measured { color: $plot-measured; }
     """
-    )
     LABELS: ClassVar[tuple[str, ...]] = ("E[N]", "speedup", "best", "even", "ceiling")
 
     _shown: tuple[Sequence[tuple[str, str]], Sequence[str]] = ((), ())

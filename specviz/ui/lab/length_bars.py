@@ -1,10 +1,9 @@
 """P(N = i) as upright bars, with the measured shares of rounds on them."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from specviz.render.cells import EIGHTHS, Part
-from specviz.render.glyphs import Glyphs, panel_css
+from specviz.render.glyphs import Glyphs
 from specviz.render.numbers import prob
 from specviz.ui.widgets.cell_widget import CellWidget
 
@@ -73,20 +72,16 @@ def _names(count: int, cells: int) -> str:
     return "".join(line)
 
 
-class LengthBars(CellWidget):
+class LengthBars(CellWidget, panel=True):
     """The distribution of a round's tokens."""
 
     PREFIX = "bars"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"bars--bar", "bars--measured", "bars--axis"}
-    DEFAULT_CSS = (
-        panel_css("LengthBars")
-        + """
+    DEFAULT_CSS = """
     LengthBars { width: 1fr; height: 1fr; }
     LengthBars > .bars--bar { color: $plot-formula; }
     LengthBars > .bars--measured { color: $plot-measured; text-style: bold; }
     LengthBars > .bars--axis { color: $secondary; }
     """
-    )
 
     _shown: tuple[tuple[float, ...], tuple[float, ...] | None] = ((), None)
 

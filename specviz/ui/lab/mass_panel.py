@@ -1,13 +1,11 @@
 """p and q of one position as bars: the accepted and the resampled mass, and that they add up to p."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from specviz.core.rule import EXACT, Rule
 from specviz.core.safe_text import visible
 from specviz.lab.lossless import IdMass, total
 from specviz.render.cells import Part, fit, wrapped
-from specviz.render.glyphs import panel_css
 from specviz.render.numbers import prob
 from specviz.ui.widgets.cell_widget import CellWidget
 
@@ -18,26 +16,14 @@ _MIN_BAR = 10
 _RESAMPLED, _ASCII_RESAMPLED = "▒", "="
 
 
-class MassPanel(CellWidget):
+class MassPanel(CellWidget, panel=True):
     """A row an id; a step reveals more of each row, and the rows do not move.
 
     Bars share one scale, but for the row of all other ids, which has its own.
     """
 
     PREFIX = "mass"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "mass--head",
-        "mass--p",
-        "mass--q",
-        "mass--accepted",
-        "mass--resampled",
-        "mass--excess",
-        "mass--drafted",
-        "mass--said",
-    }
-    DEFAULT_CSS = (
-        panel_css("MassPanel")
-        + """
+    DEFAULT_CSS = """
     MassPanel { width: 1fr; height: 1fr; }
     MassPanel > .mass--head { color: $secondary; }
     MassPanel > .mass--p { color: $foreground; }
@@ -48,7 +34,6 @@ class MassPanel(CellWidget):
     MassPanel > .mass--drafted { color: $accent; text-style: bold; }
     MassPanel > .mass--said { color: $foreground; text-style: bold; }
     """
-    )
 
     _shown: tuple[tuple[IdMass, ...], int, int | None, Rule] = ((), 0, None, EXACT)
 

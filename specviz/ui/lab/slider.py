@@ -1,7 +1,5 @@
 """A slider in one line; the mouse is handled here, keys by the screen."""
 
-from typing import ClassVar
-
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
@@ -18,15 +16,6 @@ class Slider(CellWidget):
     """Shows a value; a press on the track, a drag or the wheel posts the requested one."""
 
     PREFIX = "slider"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "slider--label",
-        "slider--on",
-        "slider--track",
-        "slider--done",
-        "slider--knob",
-        "slider--measured",
-        "slider--note",
-    }
     DEFAULT_CSS = """
     Slider { height: 1; padding: 0 1; }
     Slider > .slider--label { color: $foreground; }

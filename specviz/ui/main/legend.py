@@ -1,21 +1,18 @@
 """The signs of the text and the table, and what they mean."""
 
-from typing import ClassVar
-
 from rich.style import Style
 
 from specviz.render.cells import Line, Part
-from specviz.render.glyphs import COMPONENTS, SIGNS, component, component_css
+from specviz.render.glyphs import SIGNS, component
 from specviz.ui.widgets.cell_widget import CellWidget
 
 _GAPS = (2, 1)
 
 
-class Legend(CellWidget):
+class Legend(CellWidget, tokens=True):
     """One line; where it is too narrow, the last entries go."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS
-    DEFAULT_CSS = component_css("Legend") + "\nLegend { height: 1; padding: 0 1; color: $secondary; }\n"
+    DEFAULT_CSS = "Legend { height: 1; padding: 0 1; color: $secondary; }"
 
     def lines(self, width: int, height: int) -> list[Line]:
         return [self._parts(width)]

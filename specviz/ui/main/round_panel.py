@@ -1,7 +1,6 @@
 """One round: what was drafted, how each test went, and why."""
 
 from textwrap import wrap
-from typing import ClassVar
 
 from rich.style import Style
 from textual import events
@@ -13,9 +12,8 @@ from specviz.core.safe_text import clip
 from specviz.core.safe_text import width as cells
 from specviz.render.cells import Part
 from specviz.render.explanations import end_text
-from specviz.render.glyphs import COMPONENTS, component, component_css, panel_css
+from specviz.render.glyphs import component
 from specviz.render.phases import (
-    WAITING,
     Reveal,
     explain_phase,
     focus_row,
@@ -33,26 +31,14 @@ _NOTE_LINES = 2
 _MAX_NOTE_LINES = 4
 
 
-class RoundPanel(CellWidget):
+class RoundPanel(CellWidget, panel=True, tokens=True):
     """The table of a round, the sentence about the chosen row, the times.
 
     Rows do not move: one is reserved for every position of the largest K seen and one for the last token.
     """
 
     PREFIX = "round"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *COMPONENTS,
-        component(WAITING),
-        "round--head",
-        "round--quiet",
-        "round--faint",
-        "round--strong",
-        "round--chosen",
-    }
-    DEFAULT_CSS = (
-        panel_css("RoundPanel")
-        + component_css("RoundPanel")
-        + """
+    DEFAULT_CSS = """
     RoundPanel { height: 1fr; padding: 0; }
     RoundPanel > .token--waiting { color: $secondary; }
     RoundPanel > .round--head { color: $secondary; }
@@ -61,7 +47,6 @@ class RoundPanel(CellWidget):
     RoundPanel > .round--strong { text-style: bold; }
     RoundPanel > .round--chosen { background: $panel; }
     """
-    )
 
     class RowClicked(Message):
         """A row was clicked: a drafted token, or k for the last one."""

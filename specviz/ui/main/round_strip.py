@@ -1,7 +1,6 @@
 """All rounds in one line: how many tokens each gave, and which one is shown."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +41,6 @@ class RoundStrip(CellWidget):
     """A cell a round; click to jump to it."""
 
     PREFIX = "strip"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"strip--cell", "strip--later", "strip--shown", "strip--hint"}
     DEFAULT_CSS = """
     RoundStrip { height: 1; padding: 0 1; }
     RoundStrip > .strip--cell { color: $plot-measured; }

@@ -1,7 +1,5 @@
 """The running text, token by token, with the tokens of the shown round marked by verdict."""
 
-from typing import ClassVar
-
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -12,8 +10,8 @@ from textual.strip import Strip
 
 from specviz.core.events import End
 from specviz.render.explanations import end_text
-from specviz.render.glyphs import COMPONENTS, component, component_css, panel_css
-from specviz.render.phases import WAITING, Reveal, partial_reveal
+from specviz.render.glyphs import component
+from specviz.render.phases import Reveal, partial_reveal
 from specviz.render.transcript import EMPTY_PROMPT, Transcript
 from specviz.render.transcript_layout import NO_SOURCE, TranscriptView
 from specviz.render.word_wrap import Span, nearest
@@ -22,17 +20,12 @@ from specviz.ui.widgets.cell_widget import CellWidget
 _PLAIN = Style(strike=False, underline=False, italic=False)
 _CURSOR = Style(reverse=True, bold=True)
 _UNDIMMED = Style(dim=False)
-_PARTS = ("text--shown", "text--special", "text--matched", "text--copied")
 
 
-class TextPanel(CellWidget, ScrollView, can_focus=False):
+class TextPanel(CellWidget, ScrollView, can_focus=False, panel=True, tokens=True):
     """The text as of one round; it follows the end unless scrolled away from it."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, component(WAITING), *_PARTS}
-    DEFAULT_CSS = (
-        panel_css("TextPanel")
-        + component_css("TextPanel")
-        + """
+    DEFAULT_CSS = """
     TextPanel {
         height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-gutter: stable; scrollbar-size-vertical: 1;
         padding: 0 0 0 1;
@@ -43,7 +36,6 @@ class TextPanel(CellWidget, ScrollView, can_focus=False):
     TextPanel > .text--matched { color: $accent; text-style: underline; }
     TextPanel > .text--copied { color: $accent; text-style: bold reverse; }
     """
-    )
 
     class TokenClicked(Message):
         """A token of a round was clicked; ``row`` k is the round's last token."""

@@ -15,27 +15,11 @@ from textual.widget import Widget
 from specviz.ui.metrics.blocks import Lines, PageBody
 from specviz.ui.widgets.cell_widget import CellWidget
 
-PAGE_STYLES = (
-    "text",
-    "strong",
-    "title",
-    "head",
-    "tested",
-    "all",
-    "measured",
-    "formula",
-    "good",
-    "warning",
-    "error",
-    "accent",
-)
-
 
 class MetricsPage(CellWidget, ScrollView, can_focus=True):
     """Lines laid out for the current width; only those in view are painted."""
 
     PREFIX = "page"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"page--{name}" for name in PAGE_STYLES}
     DEFAULT_CSS = """
     MetricsPage {
         width: 1fr; padding: 0 1; overflow-x: hidden; overflow-y: auto;

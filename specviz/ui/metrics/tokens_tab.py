@@ -40,12 +40,6 @@ class TokenTable(LineList, can_focus=True):
     """A listing, with a cursor on the line whose place can be chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "go to its round", show=False)]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "row--text",
-        "row--head",
-        "row--cursor",
-        *(f"row--{sign.kind}" for sign in SIGNS),
-    }
     DEFAULT_CSS = """
     TokenTable { background: $background; color: $foreground; }
     TokenTable:focus { background-tint: transparent; }

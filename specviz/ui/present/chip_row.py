@@ -1,12 +1,9 @@
 """The chips of a round on the screen."""
 
-from typing import ClassVar
-
 from rich.style import Style
 
 from specviz.render.cells import Line
-from specviz.render.glyphs import COMPONENTS, component, component_css
-from specviz.render.phases import WAITING
+from specviz.render.glyphs import component
 from specviz.ui.present.chip_grid import ChipGrid, grid
 from specviz.ui.present.chips import AnimationFrame, chip_legend, chips
 from specviz.ui.widgets.cell_widget import CellWidget
@@ -15,27 +12,17 @@ _UPRIGHT = Style(strike=False, underline=False, italic=False)
 _BOLD = Style(bold=True)
 
 
-class ChipRow(CellWidget):
+class ChipRow(CellWidget, tokens=True):
     """Draws one frame of a round on a grid that is the same for every round."""
 
     PREFIX = "chip"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *COMPONENTS,
-        component(WAITING),
-        "chip--space",
-        "chip--rest",
-        "chip--strong",
-    }
-    DEFAULT_CSS = (
-        component_css("ChipRow")
-        + """
+    DEFAULT_CSS = """
     ChipRow { height: auto; }
     ChipRow > .token--waiting { color: $foreground; }
     ChipRow > .chip--space { color: $secondary; }
     ChipRow > .chip--rest { color: $secondary; }
     ChipRow > .chip--strong { color: $foreground; text-style: bold; }
     """
-    )
 
     def __init__(self, *, id: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, ascii=ascii)

@@ -1,12 +1,10 @@
 """The text so far for a large screen: plain text, with the newest tokens highlighted until the next round."""
 
-from typing import ClassVar
-
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from specviz.render.glyphs import COMPONENTS, Glyphs, component, component_css
+from specviz.render.glyphs import Glyphs, component
 from specviz.render.phases import Reveal
 from specviz.render.transcript import EMPTY_PROMPT, RoundText, Transcript
 from specviz.render.transcript_layout import TranscriptView
@@ -33,18 +31,14 @@ class PlainTranscriptView(TranscriptView):
         flow.add(text, like)
 
 
-class PlainText(CellWidget):
+class PlainText(CellWidget, tokens=True):
     """The last lines of the text as of one round."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "calm--text", "calm--prompt"}
-    DEFAULT_CSS = (
-        component_css("PlainText")
-        + """
+    DEFAULT_CSS = """
     PlainText { height: 1fr; max-width: 120; }
     PlainText > .calm--text { color: $foreground; }
     PlainText > .calm--prompt { color: $secondary; }
     """
-    )
 
     def __init__(self, *, id: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, ascii=ascii)

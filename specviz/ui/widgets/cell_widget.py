@@ -1,7 +1,8 @@
 """The base class of widgets that paint cell by cell."""
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,7 +13,7 @@ from textual.widget import Widget
 
 from specviz.core.safe_text import clip
 from specviz.render.cells import Line
-from specviz.render.glyphs import glyphs
+from specviz.render.glyphs import component_css, glyphs, panel_css
 
 _CORNERS = 6
 """Cells of a border line that a title cannot use."""
@@ -23,7 +24,8 @@ class CellWidget(Widget):
 
     A subclass overrides `lines`, whose result is cached until `redraw`, a resize or a change of theme; or
     `render_line`, to draw only the lines in view. Each piece names its style: "text" is the widget's own, any other
-    name the component class ``<PREFIX>--<name>``.
+    name the component class ``<PREFIX>--<name>``, which the DEFAULT_CSS of the subclass must style. ``panel`` adds the
+    border of a panel to that CSS, ``tokens`` the styles of tokens.
     """
 
     ALLOW_SELECT = False
@@ -33,6 +35,15 @@ class CellWidget(Widget):
     _named_styles: dict[str, Style] | None = None
     _cached_strips: Sequence[Strip] | None = None
     _cached_size = Size(0, 0)
+
+    def __init_subclass__(cls, *, panel: bool = False, tokens: bool = False, **options: Any) -> None:
+        css = (
+            (panel_css(cls.__name__) * panel)
+            + (component_css(cls.__name__) * tokens)
+            + vars(cls).get("DEFAULT_CSS", "")
+        )
+        cls.DEFAULT_CSS, cls.COMPONENT_CLASSES = css, set(re.findall(r"\.([a-z]+--[\w-]+)", css))
+        super().__init_subclass__(**options)
 
     def __init__(self, *, id: str | None = None, classes: str | None = None, ascii: bool = False) -> None:
         super().__init__(id=id, classes=" ".join(filter(None, (classes, "-ascii" if ascii else ""))))
