@@ -12,7 +12,8 @@ from specviz import __version__
 from specviz.bench.plan import MODEL, DrafterVariant
 from specviz.cli.commands import formulas
 from specviz.cli.commands.bench.command import BENCH_OPTIONS
-from specviz.cli.shared.run_options import DISPLAY_OPTIONS, RUN_OPTIONS, Real, Whole, options, run_options
+from specviz.cli.shared.argument_types import Real, Whole
+from specviz.cli.shared.run_options import DISPLAY_OPTIONS, RUN_OPTIONS, options, run_options
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Settings
 from specviz.core.options import RunRequest

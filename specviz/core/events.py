@@ -152,7 +152,7 @@ class Round:
 
     ``k`` is K_r, the number actually drafted (= len(drafted)); the configured K is ``settings.k``.
     ``start`` is the absolute position of the first emitted token. drafted = accepted + rejected + untested + ignored.
-    Rounds known by their counts alone come from ``counted_round``: their tokens have a verdict or an origin only.
+    The tokens of a round known by its counts alone have a verdict or an origin only: see ``source.counted_round``.
     A draft is a chain unless it has a ``path``: the rows of the accepted tokens of a tree, from the root.
     """
 
@@ -255,39 +255,6 @@ def token_ids(tokens: Sequence[Drafted | Emitted]) -> list[int]:
     if len(ids) != len(tokens):
         raise ValueError("not every token of these rounds is known")
     return ids
-
-
-def counted_round(
-    index: int, start: int, k: int, accepted: int, *, settings: Settings, emitted: int | None = None, **known: Any
-) -> Round:
-    """The round of a source that reports counts alone: ``k`` tokens drafted as a chain, the first ``accepted`` of them
-    accepted, ``emitted`` tokens added to the text (None: accepted + 1). Fewer than that: the text ended in the draft.
-
-    ``known``: further fields of the round. Raises ValueError for counts that no round has.
-    """
-    emitted = accepted + 1 if emitted is None else emitted
-    if not 0 <= accepted <= k or not max(1, accepted) <= emitted <= accepted + 1:
-        raise ValueError(f"no round drafts {k} tokens, accepts {accepted} and emits {emitted}")
-    cut = emitted == accepted
-    rejected = not cut and accepted < k
-    verdicts: list[Verdict] = ["ignored" if cut else "untested"] * k
-    verdicts[:accepted] = ["accepted"] * accepted
-    if rejected:
-        verdicts[accepted] = "rejected"
-    origins: list[Origin] = ["accepted"] * accepted
-    if not cut:
-        origins.append("resampled" if rejected else "bonus" if k else "plain")
-    return Round(
-        index=index,
-        start=start,
-        k=k,
-        settings=settings,
-        drafted=tuple(Drafted(verdict=verdict) for verdict in verdicts),
-        emitted=tuple(Emitted(origin=origin) for origin in origins),
-        n_accepted=accepted,
-        tested=accepted + rejected,
-        **known,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 Row i < K is drafted token i + 1, row K the round's last token.
 """
 
+import json
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from specviz.core.drafters import MAX_NGRAM
 from specviz.core.events import Candidate, Drafted, Emitted, End, PlainReason, Raw, Round
@@ -285,3 +286,31 @@ def ngram_source(drafted: Drafted, row: int) -> NgramSource | None:
     if not 0 < n <= min(MAX_NGRAM, at - row):
         return None
     return NgramSource(n, source, at, at - row - n)
+
+
+_INTERNAL = frozenset({"residual_is_p"})
+"""Details recorded by the decoder, not by the drafter."""
+
+
+def drafter_details(drafted: Drafted, row: int, glyphs: Glyphs) -> tuple[str, ...]:
+    """What the drafter noted: where it copied from, in words, and whatever else as ``key: value``."""
+    place = ngram_source(drafted, row)
+    hidden = _INTERNAL.union(SOURCE_KEYS) if place is not None else _INTERNAL
+    said = [
+        f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}"
+        for key, value in drafted.detail.items()
+        if key not in hidden
+    ]
+    return (place.words, *said) if place else tuple(said)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _safe(text: str, glyphs: Glyphs) -> str:
+    return visible(text.encode("utf-8", "replace"), ascii=glyphs.ascii)

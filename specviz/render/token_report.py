@@ -1,16 +1,13 @@
 """Everything known about one token of a round, before layout: pure functions of (round, row)."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from specviz.core.events import Drafted, Emitted, Raw, Round, Top
 from specviz.core.rule import rule_of
-from specviz.core.safe_text import visible
 from specviz.render.accept_line import AcceptTest
 from specviz.render.cells import Part
-from specviz.render.explanations import SOURCE_KEYS, counterfactual, explain, is_greedy, ngram_source, sample_bytes
+from specviz.render.explanations import counterfactual, drafter_details, explain, is_greedy, sample_bytes
 from specviz.render.glyphs import Glyphs
 from specviz.render.numbers import distinguishing_digits, fixed, prob, ratio, signed
 from specviz.render.phases import WAITING, RowStage
@@ -19,8 +16,6 @@ from specviz.render.top_lists import MarkedToken, TopList
 _TEN = 10
 P, Q, RESIDUAL = "p target", "q draft", "residual"
 """Titles of lists; one of raw probabilities ends so."""
-_INTERNAL = frozenset({"residual_is_p"})
-"""Details recorded by the decoder, not by the drafter."""
 Draw = tuple[str, bytes | None, int | None]
 """Who drew, the bytes of the token where they are known, its id; None: not yet."""
 
@@ -98,7 +93,7 @@ def _drafted(round: Round, row: int, said: list[Part], glyphs: Glyphs) -> TokenR
         tests=() if is_greedy(round) else _tests(round, drafted, glyphs),
         test=_test(round, drafted),
         draws=_draws(round, drafted),
-        details=(*_details(drafted, row, glyphs), *_from_p(round, drafted)),
+        details=(*drafter_details(drafted, row, glyphs), *_from_p(round, drafted)),
         replaces=last is not None,
     )
 
@@ -299,34 +294,10 @@ def _ratio(drafted: Drafted, glyphs: Glyphs) -> str:
     return prob(share) if share < 1 else fixed(share, 3)
 
 
-def _details(drafted: Drafted, row: int, glyphs: Glyphs) -> tuple[str, ...]:
-    """What the drafter noted: where it copied from, in words, and whatever else as ``key: value``."""
-    place = ngram_source(drafted, row)
-    hidden = _INTERNAL.union(SOURCE_KEYS) if place is not None else _INTERNAL
-    said = [
-        f"{_safe(key.replace('_', ' '), glyphs)}: {_safe(_written(value), glyphs)}"
-        for key, value in drafted.detail.items()
-        if key not in hidden
-    ]
-    return (place.words, *said) if place else tuple(said)
-
-
 def _from_p(round: Round, drafted: Drafted) -> tuple[str, ...]:
     """A note on a rejection whose replacement was drawn from p."""
     used = drafted.verdict == "rejected" and _has_residual(round) and drafted.detail.get("residual_is_p")
     return ("residual is p itself",) if used else ()
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _safe(text: str, glyphs: Glyphs) -> str:
-    return visible(text.encode("utf-8", "replace"), ascii=glyphs.ascii)
 
 
 _OF_DRAFT = frozenset({"q", "rank q", "entropy q", "draft u"})

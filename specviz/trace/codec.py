@@ -10,7 +10,7 @@ import math
 import numbers
 import re
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -42,9 +42,11 @@ from specviz.trace.refusal import (
     RANGES,
     BadLine,
     NewerVersion,
+    free_parts,
     parse,
     quote,
     reason,
+    unusable,
     whole_characters,
     without_none,
 )
@@ -55,7 +57,6 @@ Recorded = Header | Calibration | Round | End
 EVENTS: Mapping[str, Any] = {"header": Header, "calibration": Calibration, "round": Round, "end": End}
 """By the ``type`` of their record."""
 _NAMES: Mapping[type, str] = {event: name for name, event in EVENTS.items()}
-_MAX_DEPTH = 32
 _ONLY_IN_TREES = frozenset({"parent", "path"})
 """Fields that are written only where a draft is a tree."""
 _REQUIRED = frozenset({"k", "temperature", "draft_temperature", "drafter", "rule"})
@@ -151,7 +152,7 @@ def _decode_carefully(line: bytes, compact: bool) -> Recorded:
     except msgspec.ValidationError as error:
         raise BadLine(reason(str(error), record, EVENTS[name])) from None
     except _BadPart as bad:
-        place = next((place for place, part in _free_parts(record) if _problem(part) == str(bad)), "the record")
+        place = next((place for place, part in free_parts(record) if unusable(part) == str(bad)), "the record")
         raise BadLine(f"{place} {bad}") from None
 
 
@@ -341,25 +342,6 @@ class _BadPart(BadLine):
 def _free(value: dict[str, Any]) -> Mapping[str, Any]:
     if not value:
         return _NO_DETAIL
-    if problem := _problem(value):
-        raise _BadPart(problem)
+    if (trouble := unusable(value)) is not None:
+        raise _BadPart(trouble)
     return value
-
-
-def _problem(value: Any, depth: int = _MAX_DEPTH) -> str | None:
-    """Why some JSON data cannot be passed on; None: it can."""
-    if depth == 0:
-        return "is nested too deeply"
-    if isinstance(value, dict | list):
-        entries: Iterator[Any] = iter(value.values() if isinstance(value, dict) else value)
-        return next(filter(None, (_problem(entry, depth - 1) for entry in entries)), None)
-    if (isinstance(value, float) and not math.isfinite(value)) or (isinstance(value, int) and abs(value) > 2**64):
-        return f"must be free of numbers so large, not {quote(value)}"
-    return None
-
-
-def _free_parts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield "config", record.get("config")
-    yield "summary", record.get("summary")
-    for row, drafted in enumerate(record.get("drafted") or ()):
-        yield f"drafted[{row}].detail", drafted.get("detail")

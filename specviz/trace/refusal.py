@@ -1,9 +1,10 @@
 """Why a line is not part of a trace: its JSON, and what msgspec refuses, in the terms of the format."""
 
 import json
+import math
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -150,3 +151,25 @@ def quote(value: Any) -> str:
         return "a huge number"
     text = json.dumps(value)
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+_MAX_DEPTH = 32
+
+
+def unusable(value: Any, depth: int = _MAX_DEPTH) -> str | None:
+    """Why some JSON data cannot be passed on; None: it can."""
+    if depth == 0:
+        return "is nested too deeply"
+    if isinstance(value, dict | list):
+        entries: Iterator[Any] = iter(value.values() if isinstance(value, dict) else value)
+        return next(filter(None, (unusable(entry, depth - 1) for entry in entries)), None)
+    if (isinstance(value, float) and not math.isfinite(value)) or (isinstance(value, int) and abs(value) > 2**64):
+        return f"must be free of numbers so large, not {quote(value)}"
+    return None
+
+
+def free_parts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield "config", record.get("config")
+    yield "summary", record.get("summary")
+    for row, drafted in enumerate(record.get("drafted") or ()):
+        yield f"drafted[{row}].detail", drafted.get("detail")

@@ -16,8 +16,9 @@ from textual.pilot import Pilot
 
 from specviz.breakpoints.monitor import BreakpointMonitor, parse_breakpoint
 from specviz.cli.main import EXPORTS, main
-from specviz.core.events import Drafted, Emitted, End, Event, Round, Settings, Timing, counted_round
+from specviz.core.events import Drafted, Emitted, End, Event, Round, Settings, Timing
 from specviz.core.options import RunRequest
+from specviz.core.source import counted_round
 from specviz.render.explanations import explain, timing, title
 from specviz.render.glyphs import UNICODE
 from specviz.render.phases import explain_phase, phases

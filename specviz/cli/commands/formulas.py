@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
+from specviz.cli.shared.argument_types import NumberList, Real, Whole
 from specviz.cli.shared.distributions import MAX_IDS, Distribution
-from specviz.cli.shared.number_list import NumberList
-from specviz.cli.shared.run_options import Real, Whole
 from specviz.core.options import MAX_COUNT, MAX_K, MAX_SEED
 from specviz.core.rule import EXACT
 from specviz.maths.rule_variants import VARIANTS

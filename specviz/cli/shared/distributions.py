@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from specviz.cli.shared.run_options import DECIMAL
+from specviz.cli.shared.argument_types import DECIMAL
 from specviz.maths.toy_distributions import RELATIVE, SHAPES, normalised
 
 MAX_IDS = 1_000_000

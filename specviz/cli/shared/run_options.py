@@ -1,7 +1,5 @@
 """The options of a run: their types, ranges and defaults, and the RunOptions they make."""
 
-import math
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from specviz.breakpoints.monitor import Breakpoint, parse_breakpoint
+from specviz.cli.shared.argument_types import Condition, Device, NonEmpty, Pace, Real, Whole, is_utf8
 from specviz.core.drafters import DEFAULT_DRAFTER, DRAFTERS, WITHOUT_DRAFT_MODEL, DrafterOption, drafter_options
 from specviz.core.events import Settings
 from specviz.core.options import (
@@ -27,97 +25,6 @@ from specviz.core.rule import RULES
 from specviz.render.console import say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class Whole(click.ParamType[Any]):
-    """A whole number in a range."""
-
-    name = "number"
-
-    def __init__(self, minimum: int, maximum: int | None = None) -> None:
-        self.minimum = minimum
-        self.maximum = maximum
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if re.fullmatch(r"[+-]?[0-9]{1,30}", str(value)):
-            number = int(value)
-            if number >= self.minimum and (self.maximum is None or number <= self.maximum):
-                return number
-        span = f"of at least {self.minimum}" if self.maximum is None else f"from {self.minimum} to {self.maximum}"
-        self.fail(f"{value!r} is not a whole number {span}.", param, ctx)
-
-
-DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
-
-
-class Real(click.ParamType[Any]):
-    """A finite number in a range; ``above`` excludes the lower end."""
-
-    name = "number"
-
-    def __init__(self, minimum: float, maximum: float = math.inf, *, above: bool = False) -> None:
-        self.minimum = minimum
-        self.maximum = maximum
-        self.above = above
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = float(value) if DECIMAL.fullmatch(str(value)) else math.nan
-        high_enough = number > self.minimum if self.above else number >= self.minimum
-        if math.isfinite(number) and high_enough and number <= self.maximum:
-            return number
-        span = f"above {self.minimum:g}" if self.above else f"of at least {self.minimum:g}"
-        if self.maximum < math.inf:
-            span = f"{span} and at most {self.maximum:g}"
-        self.fail(f"{value!r} is not a number {span}.", param, ctx)
-
-
-class Pace(Real):
-    """Seconds between rounds, or ``auto`` (None)."""
-
-    name = "seconds"
-
-    def __init__(self) -> None:
-        super().__init__(0, 3600)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return None if value == "auto" else super().convert(value, param, ctx)
-
-
-class Device(click.ParamType[Any]):
-    name = "device"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", str(value)):
-            return str(value)
-        self.fail(f"{value!r} is not one of auto, cpu, cuda, cuda:N, mps.", param, ctx)
-
-
-class NonEmpty(click.ParamType[Any]):
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not value:
-            self.fail("an empty string cannot end a run.", param, ctx)
-        if not _is_utf8(value):
-            self.fail("not UTF-8 text.", param, ctx)
-        return str(value)
-
-
-class Condition(click.ParamType[Any]):
-    """A breakpoint."""
-
-    name = "condition"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Breakpoint:
-        try:
-            return parse_breakpoint(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-def _is_utf8(text: str) -> bool:
-    """Whether an argument was valid UTF-8: invalid bytes arrive as lone surrogates."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _either(phrases: Iterable[str]) -> str:
@@ -340,7 +247,7 @@ def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple
         if texts:
             raise click.UsageError("--prompt and --prompt-file cannot be combined.")
         return (("file", _read_prompt(file)),)
-    if not all(map(_is_utf8, texts)):
+    if not all(map(is_utf8, texts)):
         raise click.UsageError("--prompt is not UTF-8 text. Encode it as UTF-8, or use --prompt-file.")
     if one and len(texts) > 1:
         raise click.UsageError(f"--prompt was given {len(texts)} times, but this command takes one.")

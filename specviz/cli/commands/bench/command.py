@@ -15,8 +15,9 @@ import click
 from specviz.bench.baseline import ComparisonResult, baseline_rows, plan_comparisons, summarise_baseline
 from specviz.bench.plan import DrafterVariant, Plan
 from specviz.cli.commands.bench.baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
+from specviz.cli.shared.argument_types import Whole
 from specviz.cli.shared.loading import LoadProgress, locator
-from specviz.cli.shared.run_options import RUN_OPTIONS, Whole
+from specviz.cli.shared.run_options import RUN_OPTIONS
 from specviz.core.drafters import DEFAULT_DRAFTER, DRAFTERS
 from specviz.core.events import Event, Notice, Progress
 from specviz.core.options import MAX_COUNT, MAX_K, RunOptions

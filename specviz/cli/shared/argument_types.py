@@ -1,12 +1,106 @@
-"""Lists and ranges of numbers as one argument: ``1,2,4``, ``1..8``, ``0.5..0.9..0.05``, ``inf``."""
+"""Types of command-line arguments: numbers in a range, lists and ranges of them (``1,2,4``, ``1..8``,
+``0.5..0.9..0.05``, ``inf``), devices, conditions."""
 
 import math
+import re
 from decimal import Decimal
 from typing import Any
 
 import click
 
-from specviz.cli.shared.run_options import DECIMAL
+from specviz.breakpoints.monitor import Breakpoint, parse_breakpoint
+
+
+class Whole(click.ParamType[Any]):
+    """A whole number in a range."""
+
+    name = "number"
+
+    def __init__(self, minimum: int, maximum: int | None = None) -> None:
+        self.minimum = minimum
+        self.maximum = maximum
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if re.fullmatch(r"[+-]?[0-9]{1,30}", str(value)):
+            number = int(value)
+            if number >= self.minimum and (self.maximum is None or number <= self.maximum):
+                return number
+        span = f"of at least {self.minimum}" if self.maximum is None else f"from {self.minimum} to {self.maximum}"
+        self.fail(f"{value!r} is not a whole number {span}.", param, ctx)
+
+
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+
+
+class Real(click.ParamType[Any]):
+    """A finite number in a range; ``above`` excludes the lower end."""
+
+    name = "number"
+
+    def __init__(self, minimum: float, maximum: float = math.inf, *, above: bool = False) -> None:
+        self.minimum = minimum
+        self.maximum = maximum
+        self.above = above
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(value) if DECIMAL.fullmatch(str(value)) else math.nan
+        high_enough = number > self.minimum if self.above else number >= self.minimum
+        if math.isfinite(number) and high_enough and number <= self.maximum:
+            return number
+        span = f"above {self.minimum:g}" if self.above else f"of at least {self.minimum:g}"
+        if self.maximum < math.inf:
+            span = f"{span} and at most {self.maximum:g}"
+        self.fail(f"{value!r} is not a number {span}.", param, ctx)
+
+
+class Pace(Real):
+    """Seconds between rounds, or ``auto`` (None)."""
+
+    name = "seconds"
+
+    def __init__(self) -> None:
+        super().__init__(0, 3600)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return None if value == "auto" else super().convert(value, param, ctx)
+
+
+class Device(click.ParamType[Any]):
+    name = "device"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", str(value)):
+            return str(value)
+        self.fail(f"{value!r} is not one of auto, cpu, cuda, cuda:N, mps.", param, ctx)
+
+
+class NonEmpty(click.ParamType[Any]):
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value:
+            self.fail("an empty string cannot end a run.", param, ctx)
+        if not is_utf8(value):
+            self.fail("not UTF-8 text.", param, ctx)
+        return str(value)
+
+
+class Condition(click.ParamType[Any]):
+    """A breakpoint."""
+
+    name = "condition"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Breakpoint:
+        try:
+            return parse_breakpoint(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def is_utf8(text: str) -> bool:
+    """Whether an argument was valid UTF-8: invalid bytes arrive as lone surrogates."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
 
 MAX_LENGTH = 1000
 """Most numbers in a list."""
