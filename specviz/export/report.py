@@ -102,8 +102,9 @@ class Recording:
 
     @property
     def text(self) -> str:
-        """The emitted text, with no control characters except line breaks and tabs."""
-        return safe_terminal_text(str(self.stats.summary()["text"]))
+        """The emitted text, with no control characters except line breaks and tabs; a dash if a token is unknown."""
+        text = self.stats.summary()["text"]
+        return NONE if text is None else safe_terminal_text(text)
 
     @property
     def prompt(self) -> str:

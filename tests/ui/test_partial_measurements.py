@@ -196,6 +196,8 @@ def test_every_export(form: str, kind: Kind, trace: Path, tmp_path: Path) -> Non
         assert "| α tested | 0.769 |" in data.decode() and "| α overlap | – |" in data.decode()
     elif form in ("html", "svg", "cast"):
         assert not re.search(r"\bnan\b|\bNaN\b", data.decode())
+    if form in ("md", "csv", "svg"):
+        assert not re.search(r"\bNone\b", data.decode())
 
 
 # Text of a round
