@@ -17,7 +17,7 @@ def bars(
 ) -> list[list[Part]]:
     """``rows`` lines of bars over a line with i = 1, 2, ...; ``measured`` (of the same length) marks shares.
 
-    The last ones are omitted where there is no room.
+    Those that do not fit are omitted.
     """
     cells = max(1, min(_WIDEST, width // max(1, len(values))))
     shown = values[: width // cells]

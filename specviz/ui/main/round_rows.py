@@ -72,7 +72,7 @@ class Columns:
         return (self.ratio + 1 if self.ratio else 0) + (self.overlap + 2 if self.overlap else 0) + 1 + bool(self.bar)
 
     @property
-    def behind_p(self) -> int:
+    def after_p(self) -> int:
         """Cells from p to the end of the test."""
         return self.before_test + (self.bar + 1 if self.bar else 0) + self.test
 
@@ -204,8 +204,8 @@ class RoundTable:
         numbers = ((glyphs.none, columns.q), (prob(raw.p if raw else last.p), columns.p))
         yield "".join(f" {text:>{cells}}" for text, cells in numbers if cells), "text"
         origins = self._origins(round, last)
-        origin = next((form for form in origins if len(form) < columns.behind_p), origins[-1])
-        yield " " * max(1, min(columns.before_test, columns.behind_p - len(origin))) + origin, f"mark:{last.origin}"
+        origin = next((form for form in origins if len(form) < columns.after_p), origins[-1])
+        yield " " * max(1, min(columns.before_test, columns.after_p - len(origin))) + origin, f"mark:{last.origin}"
 
     def _origins(self, round: Round, last: Emitted) -> tuple[str, str]:
         """Where the last token came from, at length and in short."""
