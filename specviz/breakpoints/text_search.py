@@ -7,7 +7,7 @@ for 3,000 rounds. An expression that needs longer is ignored.
 import codecs
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from math import prod
 from time import thread_time
@@ -69,7 +69,9 @@ class TextSeen:
     expression that takes too long is reported once and then ignored.
     """
 
-    def __init__(self, expression: str) -> None:
+    def __init__(self, expression: str, clock: Callable[[], float] = thread_time) -> None:
+        """``clock``: the seconds of CPU time used so far."""
+        self._clock = clock
         self._pattern = compiled(expression)
         self._name = f"text ~ {quoted(expression)}"
         self._known: dict[bytes, bool] = {}
@@ -82,7 +84,7 @@ class TextSeen:
     def check(self, round: Round, /) -> Sequence[Match]:
         if self._given_up:
             return []
-        begun = thread_time()
+        begun = self._clock()
         self._left += FOR_EACH
         self._deadline = begun + self._left
         try:
@@ -91,7 +93,7 @@ class TextSeen:
         except TimeoutError:
             self._given_up = True
             return [Match(f"{self._name} takes too long to search for and is ignored from here on")]
-        self._left -= thread_time() - begun
+        self._left -= self._clock() - begun
         matches = [Match(self._name, row) for row in rows]
         return matches + [Match(f"{self._name} across tokens, completed", row) for row in across]
 
@@ -120,7 +122,7 @@ class TextSeen:
 
     def _matches(self, text: str, start: int) -> Iterator[int]:
         """The ends of the matches that are not empty. Raises TimeoutError when the time is up."""
-        left = min(PATIENCE, self._deadline - thread_time())
+        left = min(PATIENCE, self._deadline - self._clock())
         if left <= 0:
             raise TimeoutError
         found = self._pattern.finditer(text, start, overlapped=True, concurrent=True, timeout=left)

@@ -86,6 +86,8 @@ class RunOptions:
     """The options of all drafters, by name; see ``specviz.core.drafters``."""
     inspect: bool = True
     """Whether rounds come with ranks, entropies, top lists and raw distributions."""
+    slow_step_bytes: int = 2**30
+    """With more weights, a step on a CPU takes over a tenth of a second, and calibration follows round 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ class LiveSource:
             yield Progress("warm-up")
             run.prefill(request.settings.drafter)
             calibration = partial(self._calibration, run, drafters[request.settings.drafter], stopped)
-            calibrates_later = steps_are_slow(pair.models)
+            calibrates_later = steps_are_slow(pair.models, options.slow_step_bytes)
             if not calibrates_later:
                 warm_up(pair.target, run.drafter, ids, request.settings.k)
                 yield from calibration()

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.breakpoints import text_search
 from specviz.breakpoints.monitor import (
     KINDS,
     Breakpoint,
@@ -15,7 +14,7 @@ from specviz.breakpoints.monitor import (
     names_condition,
     parse_breakpoint,
 )
-from specviz.breakpoints.text_search import FOR_ALL, FOR_EACH, PATIENCE, WINDOW
+from specviz.breakpoints.text_search import FOR_ALL, FOR_EACH, PATIENCE, WINDOW, TextSeen
 from specviz.core.events import Drafted, Emitted, Round, Settings
 from specviz.stats.run_stats import RunStats
 from tests.builders import make_drafted, make_emitted, make_header, make_round, make_run
@@ -358,7 +357,7 @@ def test_a_hostile_expression_is_given_up_and_says_so() -> None:
     assert words in said(f"text~{HOSTILE}", *split)
 
 
-def test_a_scan_has_so_much_time_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scan_has_so_much_time_and_no_more() -> None:
     """Every search takes 10 ms, none too long by itself: 30 of them are the budget, and each round brings little."""
     spent = 0.0
 
@@ -372,8 +371,7 @@ def test_a_scan_has_so_much_time_and_no_more(monkeypatch: pytest.MonkeyPatch) ->
             spent += 0.01
             return []
 
-    monkeypatch.setattr(text_search, "thread_time", clock)
-    seen = text_search.TextSeen("frog")
+    seen = TextSeen("frog", clock)
     seen._pattern = Slow()
     words = [list(seen.check(saying(f"t{index}"))) for index in range(3000)]
     (told,) = [(index, matches) for index, matches in enumerate(words) if matches]

@@ -442,8 +442,8 @@ def test_files_that_hold_no_distribution(
     assert str(path) in err and words in err
 
 
-def test_many_rounds(capsys: pytest.CaptureFixture[str]) -> None:
-    found = read(capsys, "simulate", "--rounds", "200000", "--vocab", "1000", "--k", "8")
+def test_a_million_rounds(capsys: pytest.CaptureFixture[str]) -> None:
+    found = read(capsys, "simulate", "--rounds", "1000000", "--vocab", "1000", "--k", "8")
     assert found["rules"][0]["chi_square"]["p_value"] > 1e-3
 
 
@@ -452,12 +452,11 @@ def test_a_bar_is_drawn_only_when_it_takes_long_and_can_be_seen(monkeypatch: pyt
     with simulate_module.Bar(100) as quick:
         quick.more(50)
         assert quick._bar is None
-    monkeypatch.setattr(simulate_module, "_SHOW_BAR_AFTER", -1.0)
-    with simulate_module.Bar(100) as slow:
+    with simulate_module.Bar(100, delay_s=-1.0) as slow:
         slow.more(30)
         slow.more(20)
         assert slow._bar is not None and slow._bar.tasks[0].completed == 50
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
-    with simulate_module.Bar(100) as piped:
+    with simulate_module.Bar(100, delay_s=-1.0) as piped:
         piped.more(50)
         assert piped._bar is None

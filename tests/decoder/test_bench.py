@@ -11,7 +11,6 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, Round, Settings
 from specviz.core.options import PairOptions, RunOptions, RunRequest
 from specviz.decoder.measuring.runner import Bench, Measured, open_bench
-from specviz.decoder.rounds import warm_up
 from tests.builders import known
 from tests.decoder.models import Shelf, text_of
 from tests.decoder.run_helpers import check_round, opened, play, setting
@@ -83,11 +82,8 @@ def test_a_calibration_times_both_models_and_runs_nothing(pair: tuple[str, str])
 
 
 @pytest.mark.parametrize("long", [True, False])
-def test_a_run_that_is_timed_as_a_whole_times_no_steps_in_between(
-    pair: tuple[str, str], long: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(warm_up, "SLOW_STEP_BYTES", 0 if long else 2**30)
-    source = bench(*pair, calibrate=2)
+def test_a_run_that_is_timed_as_a_whole_times_no_steps_in_between(pair: tuple[str, str], long: bool) -> None:
+    source = bench(*pair, slow_step_bytes=0 if long else 2**30)
     request = RunRequest(text_of([1, 2]), 0, Settings())
     kinds = {type(event) for event in source.source.run(request, Settings, lambda: False)}
     assert Round in kinds and Calibration not in kinds

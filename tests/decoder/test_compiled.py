@@ -14,7 +14,6 @@ from torch._inductor import config as inductor_config
 from torch._inductor import cpp_builder
 
 from specviz.core.events import Progress, Settings
-from specviz.decoder.loading import compiling
 from specviz.decoder.loading.compiling import compile_models, missing_toolchain, uncompilable_reason
 from specviz.decoder.measuring.assisted import forward_only_ms, run_ours
 from specviz.decoder.models import compiled_forward, static_cache
@@ -245,12 +244,11 @@ def test_only_plain_attention_is_compiled(name: str, reason: str | None) -> None
     assert compile_models([model], None, lambda event: pytest.fail(f"{event}")) == ()
 
 
-def test_large_models_are_not_compiled_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_models_are_not_compiled_on_a_cpu() -> None:
     model = CausalModel(random(1), role="target", name="large", vocab_size=64, context=128)
     assert uncompilable_reason(model) is None
-    monkeypatch.setattr(compiling, "MAX_CPU_BYTES", 1000)
     assert (
-        uncompilable_reason(model)
+        uncompilable_reason(model, max_cpu_bytes=1000)
         == "on a CPU, steps with 26 kB of weights are limited by reading them, compiled or not."
     )
 

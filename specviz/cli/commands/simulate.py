@@ -25,7 +25,6 @@ ShapeOrNumbers = str | Numbers
 """The name of a shape, or probabilities."""
 ALL = "all"
 _BAR = 24
-_SHOW_BAR_AFTER = 0.7
 _HALF = 0.5
 
 
@@ -103,8 +102,9 @@ _ABOVE = "Difficulty varies between rounds, and easy rounds contribute more test
 class Bar:
     """A progress bar on stderr, shown after a delay if stderr is a terminal."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, delay_s: float = 0.7) -> None:
         self.total = total
+        self._delay_s = delay_s
         self._started = time.monotonic()
         self._done = 0
         self._bar: Progress | None = None
@@ -119,7 +119,7 @@ class Bar:
 
     def more(self, rounds: int) -> None:
         self._done += rounds
-        if self._bar is None and time.monotonic() - self._started > _SHOW_BAR_AFTER and sys.stderr.isatty():
+        if self._bar is None and time.monotonic() - self._started > self._delay_s and sys.stderr.isatty():
             self._bar = Progress(console=Console(file=sys.stderr), transient=True)
             self._task = self._bar.add_task("rounds", total=self.total)
             self._bar.start()

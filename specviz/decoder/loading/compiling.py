@@ -88,7 +88,7 @@ def _compile(model: CausalModel, twin: CausalModel | None) -> None:
         raise CannotCompile(f"its compiled probabilities differ from the originals by {difference:.2g}.")
 
 
-def uncompilable_reason(model: CausalModel) -> str | None:
+def uncompilable_reason(model: CausalModel, max_cpu_bytes: int = MAX_CPU_BYTES) -> str | None:
     """Why the forward of ``model`` cannot be compiled; None if it can."""
     module: Any = model.model
     if (reason := config_uncompilable_reason(module.config, module)) is not None:
@@ -97,7 +97,7 @@ def uncompilable_reason(model: CausalModel) -> str | None:
         return "it is split over several devices."
     if getattr(module.config, "_attn_implementation", None) != "sdpa":
         return "its attention is not PyTorch's (sdpa)."
-    if model.device.type == "cpu" and (size := sum(weight.nbytes for weight in module.parameters())) > MAX_CPU_BYTES:
+    if model.device.type == "cpu" and (size := sum(weight.nbytes for weight in module.parameters())) > max_cpu_bytes:
         return f"on a CPU, steps with {bytes_in_words(size)} of weights are limited by reading them, compiled or not."
     if model.context < sum(TRIAL):
         return f"its context of {model.context} positions is too short for the trial."

@@ -15,8 +15,6 @@ REWARM_S = 0.05
 """Seconds of forwards after which they are not."""
 STARTUP_S = 0.1
 """Seconds for which other threads may be busy with the start of a run."""
-SLOW_STEP_BYTES = 2**30
-"""Bytes of weights that a CPU reads in about a tenth of a second."""
 
 
 def warm_up(target: CausalModel, drafter: Drafter, ids: list[int], k: int) -> None:
@@ -30,11 +28,11 @@ def warm_up(target: CausalModel, drafter: Drafter, ids: list[int], k: int) -> No
     target.raise_if_non_finite(float(target.non_finite))
 
 
-def steps_are_slow(models: Sequence[CausalModel]) -> bool:
+def steps_are_slow(models: Sequence[CausalModel], slow_step_bytes: int) -> bool:
     """Whether calibration takes seconds, so that round 1 should not wait for it. The first forward of such a model on a
     CPU takes no longer than later ones, so it needs no warm-up either."""
     weights = [weight for model in models for weight in model.model.parameters()]
-    return all(weight.device.type == "cpu" for weight in weights) and sum(w.nbytes for w in weights) > SLOW_STEP_BYTES
+    return all(weight.device.type == "cpu" for weight in weights) and sum(w.nbytes for w in weights) > slow_step_bytes
 
 
 def insert_after_first(rounds: Iterator[Round], more: Callable[[], Iterator[Event]]) -> Iterator[Event]:
