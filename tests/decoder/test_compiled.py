@@ -189,9 +189,9 @@ def test_without_a_compiler_it_says_so_at_once_and_runs(shelf: Shelf) -> None:
 
 
 def test_a_compiler_that_a_variable_names_wrongly_is_named(no_compiler: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inductor_config.cpp, "cxx", ("/nowhere/g++",))
     monkeypatch.setenv("CXX", "/nowhere/g++")
-    assert "(/nowhere/g++, from the variable CXX, does not work)" in str(missing_toolchain(torch.device("cpu")))
+    with inductor_config.patch({"cpp.cxx": ("/nowhere/g++",)}):
+        assert "(/nowhere/g++, from the variable CXX, does not work)" in str(missing_toolchain(torch.device("cpu")))
 
 
 def test_what_a_compiler_raises_is_reported_in_a_line(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
