@@ -18,6 +18,7 @@ from specviz.breakpoints.monitor import BreakpointMonitor, parse_breakpoint
 from specviz.cli.main import EXPORTS, main
 from specviz.core.events import Drafted, Emitted, End, Event, Round, Settings, Timing
 from specviz.core.options import RunRequest
+from specviz.core.rule import rule_of
 from specviz.core.source import counted_round
 from specviz.render.explanations import explain, timing, title
 from specviz.render.glyphs import UNICODE
@@ -26,6 +27,7 @@ from specviz.stats.run_stats import RunStats
 from specviz.trace.jsonl import dump, load_line
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
+from specviz.ui.metrics.acceptance import rate_facts
 from specviz.ui.run.jumps import hits, parse_query
 from tests.builders import make_drafted, make_round
 from tests.rounds import fold
@@ -293,3 +295,9 @@ def test_a_measured_token_beside_unmeasured_ones() -> None:
     mixed = replace(round, drafted=(make_drafted(" a"), *round.drafted[1:]))
     rates = fold([mixed]).whole()
     assert rates.alpha_overlap is None and rates.alpha_tested == 2 / 3
+
+
+def test_metrics_say_that_a_number_was_not_recorded(kind: Kind) -> None:
+    stats = fold([MAKE[kind](index, K) for index in range(1, 7)])
+    facts = {fact.label: fact for fact in rate_facts(stats.whole(), rule_of("exact"))}
+    assert "the accept probability of some tests was not recorded" in str(facts["z"])

@@ -89,6 +89,8 @@ def _overlap_words(rates: Rates, rule: Rule) -> str:
 def _agreement_words(rates: Rates, rule: Rule) -> str:
     if rates.agreement_z is not None:
         words = NUMBER["agreement_z"].meaning
+    elif rule.overlap_is_accept_prob and rates.tested and rates.alpha_overlap is None:
+        words = "none: the accept probability of some tests was not recorded."
     elif rule.overlap_is_accept_prob:
         words = "every test was certain: acceptance must match exactly."
     else:
