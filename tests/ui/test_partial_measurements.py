@@ -24,10 +24,13 @@ from specviz.render.explanations import explain, timing, title
 from specviz.render.glyphs import UNICODE
 from specviz.render.phases import explain_phase, phases
 from specviz.stats.run_stats import RunStats
+from specviz.stats.speed import speed_view
 from specviz.trace.jsonl import dump, load_line
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.metrics.acceptance import rate_facts
+from specviz.ui.metrics.draft_list import drafted_listing
+from specviz.ui.metrics.speed import unknown
 from specviz.ui.run.jumps import hits, parse_query
 from tests.builders import make_drafted, make_round
 from tests.rounds import fold
@@ -301,3 +304,25 @@ def test_metrics_say_that_a_number_was_not_recorded(kind: Kind) -> None:
     stats = fold([MAKE[kind](index, K) for index in range(1, 7)])
     facts = {fact.label: fact for fact in rate_facts(stats.whole(), rule_of("exact"))}
     assert "the accept probability of some tests was not recorded" in str(facts["z"])
+    listing = drafted_listing([MAKE[kind](index, K) for index in range(1, 7)], "ratio", 100, UNICODE)
+    assert len(listing) == 0
+    assert "no tested tokens without 6 that had no test and 13 that were not measured" in listing.words
+
+
+def test_speed_names_no_reason_that_was_not_recorded() -> None:
+    view = speed_view(fold([counts(1)]), 1)
+    assert unknown(view, "model", "", None).startswith("The models have no recorded step times: T_p, T_q and c")
+    assert unknown(view, "model", "", 0).startswith("The models were not timed in this run (--calibrate 0)")
+
+
+async def test_a_recording_without_a_seed_shows_none_and_unmeasured_tests_have_no_worst(
+    kind: Kind, trace: Path
+) -> None:
+    first, *rest = trace.read_text().splitlines()
+    trace.write_text("\n".join([json.dumps({**json.loads(first), "config": {}}), *rest, ""]))
+    app = SpecvizApp(TraceSource(trace), options(trace=trace, prompts=(), paused=False))
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.timeline.end, End))
+        await hit(pilot, "w")
+        assert [note.message for note in app._notifications] == ["No tested token has a recorded overlap."]
+        assert "seed" not in shown(app).splitlines()[0]

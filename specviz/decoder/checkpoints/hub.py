@@ -62,7 +62,7 @@ class Locator:
             self._unavailable = HubUnavailable("HF_HUB_OFFLINE is set", once, by_choice=True)
 
     def locate_pair(self) -> PairLocations:
-        """Where the models are; the target only if there is no draft. Raises SpecvizError."""
+        """Where the models are; only the target if no draft was requested. Raises SpecvizError."""
         target = self.locate("target")
         return PairLocations(self.locate("draft") if "draft" in self._options.roles else None, target)
 

@@ -116,7 +116,9 @@ class MainActions(RunActions):
 
     def action_worst(self) -> None:
         timeline = self.timeline
-        self._jump(self._worst.next(timeline.drafts, timeline.shown, timeline.row), "No token has been tested yet.")
+        tested = timeline.stats.whole().tested
+        otherwise = "No tested token has a recorded overlap." if tested else "No token has been tested yet."
+        self._jump(self._worst.next(timeline.drafts, timeline.shown, timeline.row), otherwise)
 
     def _jump(self, place: tuple[int, int] | None, otherwise: str) -> None:
         if place is None:

@@ -68,7 +68,7 @@ class Columns:
 
     @property
     def before_test(self) -> int:
-        """Cells between p and the bar, or the test where there is no bar."""
+        """Cells between p and the bar, or the test without a bar."""
         return (self.ratio + 1 if self.ratio else 0) + (self.overlap + 2 if self.overlap else 0) + 1 + bool(self.bar)
 
     @property

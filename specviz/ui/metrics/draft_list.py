@@ -21,7 +21,7 @@ from specviz.stats.draft_queries import (
     top_ids,
     top_rows,
 )
-from specviz.stats.draft_table import Rank
+from specviz.stats.draft_table import DraftRange, Rank
 from specviz.ui.metrics.blocks import Line
 
 LIMIT = 500
@@ -79,9 +79,8 @@ def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs, cha
     in_words = _DRAFTED | {"verdict": _VERDICT}
     every = in_words if _room(in_words, cells) >= _TOKEN else _DRAFTED
     columns = _fitting(every, [name for name in _SPARED[0] if name != _ORDERED[order]], cells)
-    untested = part.count("untested")
     what = "rejections" if order == "lost" else "tested tokens"
-    without = f" without {untested:,} that had no test" if untested and order != "lost" else ""
+    without = "" if order == "lost" else _without(part, shown.total)
     named = {chance if name == "overlap" else name: width for name, width in columns.items()}
 
     def position(index: int) -> TokenPosition:
@@ -95,6 +94,14 @@ def drafted_listing(drafts: Drafts, order: Rank, cells: int, glyphs: Glyphs, cha
         position=position,
         words=_note(f"{_part(shown)} {what}{without}", "lost: expected tokens a rejection cost", cells),
     )
+
+
+def _without(part: DraftRange, ranked: int) -> str:
+    """How many drafted tokens are not among the ``ranked`` ones, and why."""
+    untested = part.count("untested")
+    reasons = (untested, "that had no test"), (len(part) - untested - ranked, "that were not measured")
+    left_out = [f"{count:,} {why}" for count, why in reasons if count]
+    return f" without {' and '.join(left_out)}" if left_out else ""
 
 
 def _drafted_line(row: DraftedRow, ordered: str, columns: Mapping[str, int], glyphs: Glyphs) -> Line:

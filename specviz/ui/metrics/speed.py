@@ -31,8 +31,8 @@ def speed(scope: Scope) -> PageBody:
         return partial(paragraph, f"No round{scope.yet}.")
     view = speed_view(scope.stats, scope.shown)
     header = scope.stats.header
-    to_come = header is not None and header.config.get("calibrate") not in (0, None)
-    return partial(_page, view, scope.rates, unknown(view, drafter, scope.yet, to_come=to_come))
+    calibrate = header.config.get("calibrate") if header else None
+    return partial(_page, view, scope.rates, unknown(view, drafter, scope.yet, calibrate))
 
 
 def _page(view: SpeedView, rates: Rates, lacking: str, cells: int, glyphs: Glyphs) -> Lines:
@@ -58,10 +58,12 @@ def slower(view: SpeedView) -> str:
     return f"Slower than the target alone: {speedup_text(value)} by {by}."
 
 
-def unknown(view: SpeedView, drafter: str, yet: str, *, to_come: bool) -> str:
-    """Which numbers are unknown and why; empty where none is. ``to_come``: the models were to be timed."""
+def unknown(view: SpeedView, drafter: str, yet: str, calibrate: int | None) -> str:
+    """Which numbers are unknown and why; empty where none is. ``calibrate``: the option, None where not recorded."""
     if view.target_step_ms is None:
-        why = "have not been timed" if to_come else "were not timed in this run (--calibrate 0)"
+        why = "have not been timed" if calibrate else "were not timed in this run (--calibrate 0)"
+        if calibrate is None:
+            why = "have no recorded step times"
         return f"The models {why}: T_p, T_q and c are unknown, so there is no speedup and no best K."
     if free := drafter_spec(drafter).free:
         return f"{free}: c has no value, so the model has no speedup and no best K."

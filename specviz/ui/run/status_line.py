@@ -126,7 +126,7 @@ class RunStatus:
     device: str
     dtype: str
     rule: str
-    seed: int
+    seed: int | None
     shown: Settings
     next: Settings
     pace: float
@@ -166,7 +166,7 @@ def run_status(playback: Playback, options: AppOptions) -> RunStatus:
         device=known("device"),
         dtype=known("dtype"),
         rule=known("rule", shown.rule),
-        seed=playback.request.seed if capabilities.can_restart else config.get("seed", playback.request.seed),
+        seed=playback.request.seed if capabilities.can_restart else config.get("seed"),
         shown=shown,
         next=playback.settings if capabilities.can_change_settings and timeline.at_end else shown,
         pace=playback.pace,
@@ -199,7 +199,7 @@ def run_fields(view: RunStatus) -> list[StatusField]:
         *drafting(view.shown.drafter, view.next.drafter),
         changing("K", f"{view.shown.k}", f"{view.next.k}"),
         changing("T", temperatures(view.shown), temperatures(view.next)),
-        StatusField((f"seed {view.seed}",), 2),
+        *([StatusField((f"seed {view.seed}",), 2)] if view.seed is not None else []),
         StatusField((pace(view.pace), ""), 5, "quiet"),
         *state(view),
     ]
