@@ -134,8 +134,9 @@ class RoundPanel(CellWidget, panel=True, tokens=True):
         if times:
             line = f" {times_so_far(shown, self._reveal, self._glyphs)}"
             lines.append([(clip(line, width, ascii=self._glyphs.ascii), "head")])
-        tinted = self.rich_style + self.component_style("round--chosen")
-        return [self.strip(line, width, tinted if y in chosen else None) for y, line in enumerate(lines)]
+        plain = self.rich_style
+        tinted = plain + self.component_style("round--chosen")
+        return [self.strip(line, width, tinted if y in chosen else plain) for y, line in enumerate(lines)]
 
     def _notes(self, shown: Round, width: int) -> list[str]:
         sentences = explain_phase(shown, self._reveal, self._glyphs, self._row).split("\n")

@@ -55,7 +55,8 @@ class CellWidget(Widget):
 
     def strips(self, width: int, height: int) -> Sequence[Strip]:
         """`lines` in their styles."""
-        return [self.strip(line, width) for line in self.lines(width, height)]
+        background = self.rich_style
+        return [self.strip(line, width, background) for line in self.lines(width, height)]
 
     def redraw(self) -> None:
         """Discard the cached lines: the content has changed."""
