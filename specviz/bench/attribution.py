@@ -29,11 +29,9 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted speedup, token_ms E[N](alpha, k) / costs.total, and its inputs.
-
-    ``by_model``: the costs are those of Theorem 3.8 (k draft steps and one target step), not measured in rounds.
-    ``token_ms``: the target's one-token step, taken as the time of a plain token.
-    """
+    """A predicted speedup, token_ms E[N](alpha, k) / costs.total, and its inputs. ``by_model``: the costs are those of
+    Theorem 3.8 (k draft steps and one target step), not measured in rounds. ``token_ms``: the target's one-token step,
+    taken as the time of a plain token."""
 
     k: int
     alpha: float
@@ -52,11 +50,9 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was measured instead. ``drafts``: the number of rounds by K_r, the tokens they drafted.
-
-    ``costs`` of a round and ``token_ms`` of a plain token are medians; the speedup is computed from ``mean_round_ms``
-    and ``mean_token_ms``. ``shortage``: what a round that drafts fewer than K tokens has too little of.
-    """
+    """What was measured instead. ``drafts``: the number of rounds by K_r, the tokens they drafted. ``costs`` of a round
+    and ``token_ms`` of a plain token are medians; the speedup is computed from ``mean_round_ms`` and ``mean_token_ms``.
+    ``shortage``: what a round that drafts fewer than K tokens has too little of."""
 
     alpha: float
     drafts: Mapping[int, int]

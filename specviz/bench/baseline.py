@@ -42,8 +42,7 @@ class Throughput:
 class ComparisonResult:
     """``round_ms``: our uncut rounds after the first; ``forwards_ms``: their forwards timed again on their own, empty
     where that is impossible. ``same``: the length of the common prefix of both texts in tokens; ``of``: the length of
-    the shorter text.
-    """
+    the shorter text."""
 
     comparison: Comparison
     ours: Throughput

@@ -50,10 +50,8 @@ CALIBRATION, TARGET, DRAFT = (Configuration(kind) for kind in ("calibration", "t
 @dataclass(frozen=True, slots=True)
 class Plan:
     """``prompts`` and ``repeats`` are counts, ``ks`` ascending. ``calibrated``: one-token steps are timed.
-    ``drafters``: each runs at every K.
-
-    The first half of the prompts serves to predict, the second to measure; a single prompt serves for both.
-    """
+    ``drafters``: each runs at every K. The first half of the prompts serves to predict, the second to measure; a single
+    prompt serves for both."""
 
     prompts: int
     ks: tuple[int, ...]

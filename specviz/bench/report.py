@@ -41,9 +41,7 @@ class Measurement:
 @dataclass(frozen=True, slots=True)
 class ScoredPrediction:
     """``off``: predicted / measured, the product of ``factors``. ``main_reason``: a sentence, if more than 15 % off.
-
-    All None or empty if nothing was measured.
-    """
+    All None or empty if nothing was measured."""
 
     prediction: Prediction
     off: float | None
@@ -88,11 +86,9 @@ class ChosenK:
 
 @dataclass(frozen=True, slots=True)
 class BestK:
-    """The K with the largest speedup, the smallest of equals; None if no speedup is known.
-
-    ``measured`` and ``measured_cost``: among the K that were run. ``model``: E[N] c / (c + K) over K = 0, ..., 32 (32
-    means 32 or more) at ``c`` and at ``alpha``, α tested of the calibration prompts over all K.
-    """
+    """The K with the largest speedup, the smallest of equals; None if no speedup is known. ``measured`` and
+    ``measured_cost``: among the K that were run. ``model``: E[N] c / (c + K) over K = 0, ..., 32 (32 means 32 or more)
+    at ``c`` and at ``alpha``, α tested of the calibration prompts over all K."""
 
     drafter: DrafterVariant
     measured: ChosenK | None

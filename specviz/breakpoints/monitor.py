@@ -79,9 +79,7 @@ class Breakpoint:
 
 def parse_breakpoint(text: str) -> Breakpoint:
     """Parse a condition. Spaces around its parts, ≤ and ≥ are accepted; what follows ``text~`` is taken literally.
-
-    Raises ValueError with one sentence that names the mistake and the syntax.
-    """
+    Raises ValueError with one sentence that names the mistake and the syntax."""
     written = _written(text)
     if written is None:
         raise ValueError(f"{quoted(text)} is not a valid condition. Valid forms: {', '.join(map(_example, KINDS))}.")
@@ -141,11 +139,9 @@ def condition(wanted: Breakpoint, end_ids: Collection[int] = ()) -> Condition:
 
 
 class BreakpointMonitor:
-    """Knows which rounds of a run hit a breakpoint. Every method may be called from any thread.
-
-    Rounds are counted from 1 in the order they were added, as their ``index`` is. ``store`` returns the store for the
-    rounds of a run, at its first round; they are read back when the breakpoints change.
-    """
+    """Knows which rounds of a run hit a breakpoint. Every method may be called from any thread. Rounds are counted from
+    1 in the order they were added, as their ``index`` is. ``store`` returns the store for the rounds of a run, at its
+    first round; they are read back when the breakpoints change."""
 
     def __init__(
         self,

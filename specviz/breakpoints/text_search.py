@@ -36,10 +36,8 @@ def quoted(text: str) -> str:
 
 
 def compiled(expression: str) -> Any:
-    """A pattern of the ``regex`` module, which supports all of ``re``'s syntax and, unlike it, a timeout.
-
-    Raises ValueError if the text is not a valid expression, or if compiling or matching it could take forever.
-    """
+    """A pattern of the ``regex`` module, which supports all of ``re``'s syntax and, unlike it, a timeout. Raises
+    ValueError if the text is not a valid expression, or if compiling or matching it could take forever."""
     import regex  # type: ignore[import-untyped]
 
     name = quoted(expression)
@@ -63,11 +61,9 @@ def _depth(expression: str) -> int:
 
 
 class TextSeen:
-    """An expression found in a drafted or emitted token, or across the tokens of the emitted text.
-
-    The text excludes the prompt. A match counts in the round that completes it; empty matches do not count. An
-    expression that takes too long is reported once and then ignored.
-    """
+    """An expression found in a drafted or emitted token, or across the tokens of the emitted text. The text excludes
+    the prompt. A match counts in the round that completes it; empty matches do not count. An expression that takes too
+    long is reported once and then ignored."""
 
     def __init__(self, expression: str, clock: Callable[[], float] = thread_time) -> None:
         """``clock``: the seconds of CPU time used so far."""

@@ -11,18 +11,14 @@ TRACES = ("bundled:demo",)
 
 
 def folder(name: str) -> Path:
-    """The model folder of ``bundled:draft`` or ``bundled:target``: configuration, weights, tokenizer, card.
-
-    Raises SpecvizError for any other name, and where the installation lacks the folder.
-    """
+    """The model folder of ``bundled:draft`` or ``bundled:target``: configuration, weights, tokenizer, card. Raises
+    SpecvizError for any other name, and where the installation lacks the folder."""
     return _resolve(name, MODELS, "model", "{}")
 
 
 def trace(name: str) -> Path:
-    """The file of the recorded run ``bundled:demo``.
-
-    Raises SpecvizError for any other name, and where the installation lacks the file.
-    """
+    """The file of the recorded run ``bundled:demo``. Raises SpecvizError for any other name, and where the installation
+    lacks the file."""
     return _resolve(name, TRACES, "recorded run", "{}.jsonl")
 
 

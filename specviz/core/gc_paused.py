@@ -13,8 +13,7 @@ _collected_before = True
 @contextmanager
 def nothing_collected() -> Iterator[None]:
     """Pause the garbage collector of cycles, in all threads: scanning millions of live objects again and again costs
-    more than creating them. Nested and concurrent blocks count; after the last one its former state is restored.
-    """
+    more than creating them. Nested and concurrent blocks count; after the last one its former state is restored."""
     global _inside, _collected_before
     with _lock:
         if _inside == 0:

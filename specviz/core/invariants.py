@@ -6,11 +6,9 @@ from specviz.core.events import Origin, Round
 
 
 def inconsistency(event: Round) -> str | None:
-    """What is wrong with a round's counts, as a sentence; None where they add up.
-
-    drafted = accepted + rejected + untested + ignored = K_r. In a chain the accepted tokens are the first ones, in a
-    tree those of the path. All of them entered the text, with one more token unless the round was cut.
-    """
+    """What is wrong with a round's counts, as a sentence; None where they add up. drafted = accepted + rejected +
+    untested + ignored = K_r. In a chain the accepted tokens are the first ones, in a tree those of the path. All of
+    them entered the text, with one more token unless the round was cut."""
     verdicts = [drafted.verdict for drafted in event.drafted]
     accepted, rejected = verdicts.count("accepted"), verdicts.count("rejected")
     if event.k != len(verdicts):

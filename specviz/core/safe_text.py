@@ -47,11 +47,8 @@ def width(text: str) -> int:
 @lru_cache(maxsize=8192)
 def visible(data: bytes | None, *, ascii: bool = False) -> str:
     """A token's bytes as safe cells for chips and tables: one line, never empty, never a bare blank; a dash for bytes
-    that are not known.
-
-    Leading, trailing and repeated spaces become ``␣`` (ASCII ``_``), a line break ``⏎``, a tab ``⇥``, other
-    controls their pictures; bytes that are not complete UTF-8 become hex chips such as ``⟨E6⟩``.
-    """
+    that are not known. Leading, trailing and repeated spaces become ``␣`` (ASCII ``_``), a line break ``⏎``, a tab
+    ``⇥``, other controls their pictures; bytes that are not complete UTF-8 become hex chips such as ``⟨E6⟩``."""
     if data is None:
         return "-" if ascii else "–"
     if not data:
@@ -69,11 +66,9 @@ def visible(data: bytes | None, *, ascii: bool = False) -> str:
 
 @lru_cache(maxsize=8192)
 def clip(text: str, cells: int, *, ascii: bool = False, count: bool = True) -> str:
-    """``text`` cut to at most ``cells`` cells, never inside a wide character or a cluster.
-
-    A cut text ends in ``…`` (ASCII ``~``); a very long one, where there is room and ``count`` asks for it, in ``…`` and
-    its number of characters.
-    """
+    """``text`` cut to at most ``cells`` cells, never inside a wide character or a cluster. A cut text ends in ``…``
+    (ASCII ``~``); a very long one, where there is room and ``count`` asks for it, in ``…`` and its number of
+    characters."""
     if width(text) <= cells:
         return text
     if cells <= 0:

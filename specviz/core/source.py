@@ -39,7 +39,6 @@ class Source(Protocol):
 
     def open(self, emit: Emit) -> None:
         """Do the slow work once and report it to ``emit`` as Progress and Notice. Raises SpecvizError on failure."""
-        ...
 
     def run(
         self, request: RunRequest, settings: Callable[[], Settings], stopped: Callable[[], bool]
@@ -51,7 +50,6 @@ class Source(Protocol):
         ``settings`` is called at the start of each round. Once ``stopped`` returns true the iterator ends as soon as
         it can, without End and without a partial round. Closing the iterator early is always allowed.
         """
-        ...
 
 
 def counted_round(
@@ -59,9 +57,7 @@ def counted_round(
 ) -> Round:
     """The round of a source that reports counts alone: ``k`` tokens drafted as a chain, the first ``accepted`` of them
     accepted, ``emitted`` tokens added to the text (None: accepted + 1). Fewer than that: the text ended in the draft.
-
-    ``known``: further fields of the round. Raises ValueError for counts that no round has.
-    """
+    ``known``: further fields of the round. Raises ValueError for counts that no round has."""
     emitted = accepted + 1 if emitted is None else emitted
     if not 0 <= accepted <= k or not max(1, accepted) <= emitted <= accepted + 1:
         raise ValueError(f"no round drafts {k} tokens, accepts {accepted} and emits {emitted}")

@@ -48,10 +48,8 @@ def ansi(line: Line, palette: Palette, cells: int) -> str:
 
 
 def svg_text(lines: Iterable[Line], x: float, y: float) -> str:
-    """The lines as SVG text, the first with its baseline at ``y``.
-
-    Each word is placed at its column with the width of its cells, whatever the font.
-    """
+    """The lines as SVG text, the first with its baseline at ``y``. Each word is placed at its column with the width of
+    its cells, whatever the font."""
     out: list[str] = []
     for i, line in enumerate(lines):
         column = 0

@@ -20,10 +20,8 @@ _PALETTE = (
 
 
 def to_cast(run: Recording, palette: Palette, pace: float = PACE, columns: int = COLUMNS, rows: int = ROWS) -> str:
-    """A header line and one line per event, [seconds, "o", output]; ``pace`` is the seconds per round.
-
-    The only escapes are those of `ansi`, cursor moves and clearing.
-    """
+    """A header line and one line per event, [seconds, "o", output]; ``pace`` is the seconds per round. The only escapes
+    are those of `ansi`, cursor moves and clearing."""
     film = list(frames(run, columns, rows))
     header = {
         "version": 2,

@@ -47,10 +47,8 @@ class ExportStyle:
 
 
 def export(trace: str, file: str | None, form: str | None, style: ExportStyle, *, overwrite: bool) -> int:
-    """Write the run of ``trace`` to ``file``; ``-`` is standard output, None a file named after the trace.
-
-    Raises SpecvizError for an unusable trace, theme or file, click.UsageError for options that cannot be combined.
-    """
+    """Write the run of ``trace`` to ``file``; ``-`` is standard output, None a file named after the trace. Raises
+    SpecvizError for an unusable trace, theme or file, click.UsageError for options that cannot be combined."""
     form = form or _form_of(file)
     _check_options(form, style)
     target = None if file == "-" else Path(file or f"{_stem(trace)}.{form}")

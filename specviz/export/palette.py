@@ -43,10 +43,8 @@ class Palettes:
 
 
 def palettes(name: str | None, themes: "Themes") -> Palettes:
-    """The themes "light" and "dark", or the theme ``name`` in place of the one of its kind.
-
-    Raises SpecvizError for an unknown theme, or one that uses the terminal's colours.
-    """
+    """The themes "light" and "dark", or the theme ``name`` in place of the one of its kind. Raises SpecvizError for an
+    unknown theme, or one that uses the terminal's colours."""
     light, dark = _palette(LIGHT, themes), _palette(DARK, themes)
     if name is None:
         return Palettes(light, dark)

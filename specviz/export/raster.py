@@ -34,9 +34,7 @@ def to_png(svg: str) -> bytes:
 
 def to_gif(cast: str, frames: Iterable[tuple[float, str]]) -> bytes:
     """The film as GIF: by agg from ``cast``, else by rsvg-convert and ffmpeg from ``frames``, (seconds, SVG) each.
-
-    Raises SpecvizError if these are not installed, or fail.
-    """
+    Raises SpecvizError if these are not installed, or fail."""
     agg, rsvg, ffmpeg = map(shutil.which, ("agg", "rsvg-convert", "ffmpeg"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -14,10 +14,8 @@ _LOST = "\ufffd"
 
 class Piece(NamedTuple):
     """Safe text of a token: ``kind`` is a verdict, an origin or "prompt"; ``ghost``: drafted but not in the text.
-
-    ``round`` is 0 for the prompt; ``row`` is the index of the drafted token, or k for the last token. The text is
-    empty if a later token completes the character.
-    """
+    ``round`` is 0 for the prompt; ``row`` is the index of the drafted token, or k for the last token. The text is empty
+    if a later token completes the character."""
 
     text: str
     kind: str

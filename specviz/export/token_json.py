@@ -51,11 +51,9 @@ def columns(round: Round) -> tuple[str, ...]:
 
 
 def inspection(round: Round, row: int, names: Names) -> dict[str, Any]:
-    """Everything about row ``row``, which has a token, as JSON values; ``names`` interns repeated texts.
-
-    ``facts``: [name, value, raw value or ""]; ``lists``: [title, note, *[text, probability, kind or ""]];
-    ``draws``: [who, text, id].
-    """
+    """Everything about row ``row``, which has a token, as JSON values; ``names`` interns repeated texts. ``facts``:
+    [name, value, raw value or ""]; ``lists``: [title, note, *[text, probability, kind or ""]]; ``draws``: [who, text,
+    id]."""
     subject = full_report(round, row, UNICODE)
     token = subject.token
     assert token is not None

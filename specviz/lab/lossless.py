@@ -19,11 +19,8 @@ TOY_Q = (0.20, 0.35, 0.05, 0.20, 0.06, 0.14)
 
 @dataclass(frozen=True, slots=True)
 class IdMass:
-    """One id of a position, or (``bytes`` None) all ids without their own row.
-
-    ``accepted``: the probability that it is drafted and accepted; ``resampled``: that it replaces a rejected token.
-    They sum to ``p``.
-    """
+    """One id of a position, or (``bytes`` None) all ids without their own row. ``accepted``: the probability that it is
+    drafted and accepted; ``resampled``: that it replaces a rejected token. They sum to ``p``."""
 
     id: int | None
     bytes: bytes | None

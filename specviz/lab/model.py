@@ -151,11 +151,8 @@ def lab_point(
     round_counts: RoundCountsArray | None = None,
 ) -> LabPoint | None:
     """The measured point of ``rates``; ``rounds`` are all of the run, ``drafts`` what they drafted, ``tallies`` what
-    they contribute to the rates, ``settings`` those of the last one counted.
-
-    ``at`` is (round, row) of a token: the page of a position opens on it, or on the tested one before it. None without
-    a round.
-    """
+    they contribute to the rates, ``settings`` those of the last one counted. ``at`` is (round, row) of a token: the
+    page of a position opens on it, or on the tested one before it. None without a round."""
     if settings is None or not rates.rounds:
         return None
     table = DraftTable.of(rounds) if drafts is None else drafts

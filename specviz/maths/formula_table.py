@@ -70,10 +70,8 @@ def rows(alphas: Sequence[float], ks: Sequence[int], costs: Sequence[float]) -> 
 
 
 def thumb_notes(alphas: Sequence[float], costs: Sequence[float]) -> list[str]:
-    """A sentence for each (alpha, c) at which a rule of thumb about K loses speed.
-
-    The rules: from alpha = 0.8 on, a K of 8 or even 16 still gains; at 0.6 to 0.7, the best K lies at 4 to 8.
-    """
+    """A sentence for each (alpha, c) at which a rule of thumb about K loses speed. The rules: from alpha = 0.8 on, a K
+    of 8 or even 16 still gains; at 0.6 to 0.7, the best K lies at 4 to 8."""
     return [note for c, alpha in product(costs, alphas) if (note := _thumb_note(alpha, c)) is not None]
 
 

@@ -29,11 +29,9 @@ def expected_tokens(alpha: float, k: int) -> float:
 
 
 def tokens_distribution(alpha: float, k: int) -> list[float]:
-    """P(N = 1), ..., P(N = k+1): alpha^(i-1) (1 - alpha) for i <= k, alpha^k for i = k + 1.
-
-    i - 1 tests accept and the next one rejects, or all k accept: a geometric distribution capped at k + 1, whose mean
-    is ``expected_tokens``. The list has k + 1 entries.
-    """
+    """P(N = 1), ..., P(N = k+1): alpha^(i-1) (1 - alpha) for i <= k, alpha^k for i = k + 1. i - 1 tests accept and the
+    next one rejects, or all k accept: a geometric distribution capped at k + 1, whose mean is ``expected_tokens``. The
+    list has k + 1 entries."""
     alpha, k = _rate(alpha), _whole(k, "k")
     return [alpha**i * (1.0 - alpha) for i in range(k)] + [alpha**k]
 
@@ -50,12 +48,9 @@ def speedup(alpha: float, k: int, c: float) -> float:
 
 
 def best_k(alpha: float, c: float, limit: int = MAX_K) -> tuple[int, float]:
-    """The k in 0..limit with the largest speedup, the smallest such k on ties, and that speedup.
-
-    0 means: do not speculate. ``limit`` means ``limit`` or more. The speedup rises
-    from k to k + 1 exactly while alpha^(k+1) (c + k) > E[N](alpha, k), and once it falls it never rises again,
-    so the first k that gains nothing is the answer.
-    """
+    """The k in 0..limit with the largest speedup, the smallest such k on ties, and that speedup. 0 means: do not
+    speculate. ``limit`` means ``limit`` or more. The speedup rises from k to k + 1 exactly while alpha^(k+1) (c + k) >
+    E[N](alpha, k), and once it falls it never rises again, so the first k that gains nothing is the answer."""
     alpha, c, limit = _rate(alpha), _cost(c), _whole(limit, "limit")
     k = 0
     while k < limit and _one_more_pays(alpha, k, c):
@@ -86,22 +81,17 @@ def break_even_alpha(k: int, c: float) -> float | None:
 
 
 def ceiling(alpha: float, c: float) -> float:
-    """max(1, min(c, 1 / (1 - alpha))): an upper bound over all k at this alpha; 1 if not speculating is best.
-
-    E[N] stays below 1 / (1 - alpha), and a round that drafts k tokens costs 1 + k / c, so that even at alpha = 1 the
-    speedup stays below c.
-    """
+    """max(1, min(c, 1 / (1 - alpha))): an upper bound over all k at this alpha; 1 if not speculating is best. E[N]
+    stays below 1 / (1 - alpha), and a round that drafts k tokens costs 1 + k / c, so that even at alpha = 1 the speedup
+    stays below c."""
     alpha, c = _rate(alpha), _cost(c)
     return max(1.0, min(c, math.inf if alpha == 1.0 else 1.0 / (1.0 - alpha)))
 
 
 def operations_factor(alpha: float, k: int) -> float:
-    """(1 - alpha)(k + 1) / (1 - alpha^(k+1)): operations spent, as a multiple of those of the target alone
-    (the paper's theorem 3.11).
-
-    The k + 1 scored tokens divided by the E[N] emitted ones, without the draft's own operations (the paper's c-hat = 0,
-    as in its table 1).
-    """
+    """(1 - alpha)(k + 1) / (1 - alpha^(k+1)): operations spent, as a multiple of those of the target alone (the paper's
+    theorem 3.11). The k + 1 scored tokens divided by the E[N] emitted ones, without the draft's own operations (the
+    paper's c-hat = 0, as in its table 1)."""
     alpha, k = _rate(alpha), _whole(k, "k")
     return (k + 1) / expected_tokens(alpha, k)
 

@@ -16,11 +16,8 @@ Flags = NDArray[np.bool_]
 
 
 class RuleVariant(ABC):
-    """One way to test drafted tokens, at a position with target p [V] and draft q [V].
-
-    ``lossless``: in theory the output follows p. ``n_untested``: tokens accepted without a test at the start of a
-    round.
-    """
+    """One way to test drafted tokens, at a position with target p [V] and draft q [V]. ``lossless``: in theory the
+    output follows p. ``n_untested``: tokens accepted without a test at the start of a round."""
 
     name: ClassVar[str]
     lossless: ClassVar[bool] = False

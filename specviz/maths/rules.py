@@ -42,18 +42,14 @@ def accept_probs(p: ArrayLike, q: ArrayLike) -> Probs:
 
 
 def accept_prob(p: ArrayLike, q: ArrayLike, token_id: int) -> float:
-    """min(1, p(x) / q(x)): the probability that drafted token x is accepted.
-
-    A token with q(x) = 0 cannot have been drafted; it gets the limit, 1 if p(x) > 0, else 0.
-    """
+    """min(1, p(x) / q(x)): the probability that drafted token x is accepted. A token with q(x) = 0 cannot have been
+    drafted; it gets the limit, 1 if p(x) > 0, else 0."""
     return float(accept_probs(_float64(p)[token_id], _float64(q)[token_id]))
 
 
 def overlap(p: ArrayLike, q: ArrayLike) -> float:
-    """sum_x min(p(x), q(x)) = sum_x q(x) min(1, p(x) / q(x)): the accept probability of a position.
-
-    It is 1 - TV(p, q), for min(a, b) = (a + b - |a - b|) / 2.
-    """
+    """sum_x min(p(x), q(x)) = sum_x q(x) min(1, p(x) / q(x)): the accept probability of a position. It is 1 - TV(p, q),
+    for min(a, b) = (a + b - |a - b|) / 2."""
     return min(1.0, float(np.minimum(_float64(p), _float64(q)).sum()))
 
 
@@ -102,11 +98,9 @@ def draws(probs: ArrayLike, u: ArrayLike) -> Ids:
 
 
 def decide_exact(p: ArrayLike, q: ArrayLike, drafted: ArrayLike, u: ArrayLike, last_u: float) -> Decision:
-    """Accept drafted token i iff u[i] < min(1, p_i(x) / q_i(x)), up to the first rejection (Algorithm 1).
-
-    ``p`` [K+1, V], ``q`` [K, V], ``drafted`` ids [K], ``u`` [K] uniforms in [0, 1). The last token is drawn with
-    ``last_u``: from the residual at the first rejection, else from p[K] (bonus; plain for K = 0).
-    """
+    """Accept drafted token i iff u[i] < min(1, p_i(x) / q_i(x)), up to the first rejection (Algorithm 1). ``p`` [K+1,
+    V], ``q`` [K, V], ``drafted`` ids [K], ``u`` [K] uniforms in [0, 1). The last token is drawn with ``last_u``: from
+    the residual at the first rejection, else from p[K] (bonus; plain for K = 0)."""
     target, draft, ids, tests = _float64(p), _float64(q), np.asarray(drafted, dtype=np.int64), _float64(u)
     k = ids.size
     if target.shape[0] != k + 1 or tests.size != k or (k and draft.shape != (k, target.shape[1])):

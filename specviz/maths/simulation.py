@@ -107,10 +107,8 @@ def simulate(
     progress: Callable[[int], None] = lambda rounds: None,
     chunk: int = CHUNK,
 ) -> Outcome:
-    """Play ``rounds`` rounds that draft ``k`` tokens each, up to ``chunk`` of them together.
-
-    ``progress`` is called with the number of rounds that were just played. The outcome depends on the arguments only.
-    """
+    """Play ``rounds`` rounds that draft ``k`` tokens each, up to ``chunk`` of them together. ``progress`` is called
+    with the number of rounds that were just played. The outcome depends on the arguments only."""
     drafts = [pair.given, pair.p] if varying else [pair.q]
     shares = [1.0 - pair.mix, pair.mix] if varying else [1.0]
     chances = np.array([rule.accepted_mass(pair.p, q).sum() for q in drafts])

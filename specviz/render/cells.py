@@ -72,10 +72,8 @@ def bar(share: float, cells: int, eighths: Sequence[str]) -> str:
 
 
 def accept_bar(chance: float, u: float, cells: int) -> tuple[int, int]:
-    """The filled cells of a test bar, and the index of its mark.
-
-    The mark is inside the filled part exactly when u < chance, whatever the rounding.
-    """
+    """The filled cells of a test bar, and the index of its mark. The mark is inside the filled part exactly when u <
+    chance, whatever the rounding."""
     mark = min(cells - 1, int(u * cells))
     filled = round(chance * cells)
     return (max(filled, mark + 1) if u < chance else min(filled, mark)), mark

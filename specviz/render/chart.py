@@ -17,10 +17,8 @@ Dots = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Points drawn with one marker and one style; later layers cover earlier ones.
-
-    ``fine``: the points are dots of the fine grid, else whole cells.
-    """
+    """Points drawn with one marker and one style; later layers cover earlier ones. ``fine``: the points are dots of the
+    fine grid, else whole cells."""
 
     style: str
     marker: str

@@ -26,10 +26,8 @@ def paint(
     glyphs: Glyphs,
     x_ticks: Mapping[str, int] | None = None,
 ) -> list[Line]:
-    """The chart as lines of (text, style) from the top; the style of the axes is "axis".
-
-    ``x_ticks`` maps labels to rounds of the grid; None: round numbers.
-    """
+    """The chart as lines of (text, style) from the top; the style of the axes is "axis". ``x_ticks`` maps labels to
+    rounds of the grid; None: round numbers."""
     label = max(len(text) for text in y_ticks)
     if x_ticks is None:
         x_ticks = {str(r): r for r in round_ticks(grid.rounds, grid.columns)}
@@ -48,10 +46,8 @@ def paint(
 def _frame(
     grid: Grid, label: int, y_ticks: tuple[tuple[str, float], ...], x_ticks: tuple[tuple[str, int], ...]
 ) -> list[list[str]]:
-    """plotext's axes and ticks around an empty canvas: rows of characters from below. Ticks are (label, value).
-
-    The axes are drawn apart, each on the smallest canvas, since the x axis changes with every round.
-    """
+    """plotext's axes and ticks around an empty canvas: rows of characters from below. Ticks are (label, value). The
+    axes are drawn apart, each on the smallest canvas, since the x axis changes with every round."""
     levels = tuple((name, grid.level(value, grid.rows * DOTS_Y)) for name, value in y_ticks)
     columns = tuple((name, grid.column(r, grid.columns * DOTS_X)) for name, r in x_ticks)
     x_axis = _axes(grid.columns, 1, (("0" * label, 0),), columns)[:AXIS_ROWS]

@@ -262,10 +262,8 @@ def end_text(end: End, glyphs: Glyphs = UNICODE) -> str:
 
 
 class NgramSource(NamedTuple):
-    """A drafted token copied from position ``at`` of ``source``.
-
-    Its draft continues a match of the last ``n`` tokens of the text, which begins at ``start``.
-    """
+    """A drafted token copied from position ``at`` of ``source``. Its draft continues a match of the last ``n`` tokens
+    of the text, which begins at ``start``."""
 
     n: int
     source: str

@@ -32,11 +32,9 @@ def scale(largest: float, low: float = 0.0) -> float:
 
 
 def y_axis(low: float, least: float, rows: int) -> tuple[float, dict[str, float]]:
-    """The end of a y axis from ``low`` that reaches ``least``, and its ticks: labels of one width and their values.
-
-    A tick is a round number in the middle of a row, and all are equally spaced; hence the end depends on ``rows``
-    (at least 2) and may have no tick.
-    """
+    """The end of a y axis from ``low`` that reaches ``least``, and its ticks: labels of one width and their values. A
+    tick is a round number in the middle of a row, and all are equally spaced; hence the end depends on ``rows`` (at
+    least 2) and may have no tick."""
     spaces = rows - 1
     every = [gap for gap in _GAPS if gap <= spaces] or [spaces]
     high, gap, step = min(

@@ -11,10 +11,8 @@ NONE = "–"
 
 
 def prob(value: float | None, digits: int = 3, none: str = NONE) -> str:
-    """A probability: ``.412``; ``4e-4`` and ``>.999`` next to the ends, ``.000`` and ``1.00`` only on them.
-
-    What is below the last digit never looks like it: ``<.001``, not 1e-3 beside .001.
-    """
+    """A probability: ``.412``; ``4e-4`` and ``>.999`` next to the ends, ``.000`` and ``1.00`` only on them. What is
+    below the last digit never looks like it: ``<.001``, not 1e-3 beside .001."""
     if value is None:
         return none
     if value <= 0:

@@ -35,11 +35,8 @@ class Reveal:
 
 
 def phases(round: Round) -> tuple[Reveal, ...]:
-    """From the first drafted token to the whole round.
-
-    Without a draft the target's pass comes first. Where the text ended inside the draft, the last accepted token is
-    the end of the round and no last token follows.
-    """
+    """From the first drafted token to the whole round. Without a draft the target's pass comes first. Where the text
+    ended inside the draft, the last accepted token is the end of the round and no last token follows."""
     drafting = [Reveal(count, False, 0, False) for count in range(1, round.k + 1)]
     deciding = [Reveal(round.k, True, count, False) for count in range(round.tested + 1)]
     if round.cut:
@@ -56,9 +53,7 @@ def partial_reveal(reveal: Reveal | None) -> Reveal | None:
 
 def focus_row(round: Round, reveal: Reveal | None) -> int:
     """The row a phase is about: a drafted token, or k for the last one; the first test where the target has scored.
-
-    None: the row of the whole round that is worth explaining.
-    """
+    None: the row of the whole round that is worth explaining."""
     if reveal is None or (reveal.last and round.cut):
         return default_row(round)
     if reveal.last:

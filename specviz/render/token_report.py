@@ -32,12 +32,9 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class TokenReport:
-    """A token of a round and all that is known of it.
-
-    ``token`` is None after a cut. ``raw_lists``: the unprocessed lists, where they differ from ``lists``.
-    ``groups``: facts of p, of q, of both; ``tests``: facts of the accept test;
-    ``draws``: what draft and target drew, where that is the test; ``details``: what the drafter recorded.
-    """
+    """A token of a round and all that is known of it. ``token`` is None after a cut. ``raw_lists``: the unprocessed
+    lists, where they differ from ``lists``. ``groups``: facts of p, of q, of both; ``tests``: facts of the accept test;
+    ``draws``: what draft and target drew, where that is the test; ``details``: what the drafter recorded."""
 
     token: Drafted | Emitted | None
     kind: str
@@ -170,10 +167,8 @@ def _lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[TopLis
 
 
 def _raw_lists(round: Round, drafted: Drafted, last: Emitted | None) -> tuple[TopList, ...]:
-    """p and q at temperature 1, no top-k or top-p, where recorded: in a greedy round the only informative ones.
-
-    Where processing changed only one of them, the other is as it was, with the ranks it has there.
-    """
+    """p and q at temperature 1, no top-k or top-p, where recorded: in a greedy round the only informative ones. Where
+    processing changed only one of them, the other is as it was, with the ranks it has there."""
     kind, raw, settings = drafted.verdict, drafted.raw, round.settings
     p, q = (raw.p, raw.q) if raw else (drafted.p, drafted.q)
     uncut = settings.top_k is None and settings.top_p is None
@@ -306,11 +301,8 @@ _OF_TARGET = frozenset({"p", "rank p", "entropy p", "overlap", "TV", "match", "p
 
 
 def token_report(round: Round, row: int, glyphs: Glyphs, known: RowStage) -> TokenReport:
-    """All that is ``known`` about row ``row``; what is not is blank, in its place.
-
-    A token that waits for its verdict is reported without its u and verdict, so that not even the digits of another
-    number depend on them.
-    """
+    """All that is ``known`` about row ``row``; what is not is blank, in its place. A token that waits for its verdict
+    is reported without its u and verdict, so that not even the digits of another number depend on them."""
     if known == "decided" or row >= round.k:
         return full_report(round, row, glyphs)
     waiting = replace(round.drafted[row], u=0.0, verdict="untested")

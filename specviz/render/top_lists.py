@@ -65,10 +65,8 @@ class TopList:
 
 @dataclass(frozen=True, slots=True)
 class ListColumn:
-    """Draws the rows of a list in ``cells`` cells: mark, token, a probability of ``number`` cells, bar.
-
-    ``scale`` is the probability of a full bar.
-    """
+    """Draws the rows of a list in ``cells`` cells: mark, token, a probability of ``number`` cells, bar. ``scale`` is
+    the probability of a full bar."""
 
     cells: int
     number: int
@@ -146,10 +144,8 @@ def draw_lists(
     reserved: int = 1,
     special_ids: Collection[int] = frozenset(),
 ) -> list[Line]:
-    """``lists`` in ``cells`` cells, side by side where they fit, the others below.
-
-    Of each the first ``rows`` tokens, then ``reserved`` lines or more for marked tokens of a lower rank, then the rest.
-    """
+    """``lists`` in ``cells`` cells, side by side where they fit, the others below. Of each the first ``rows`` tokens,
+    then ``reserved`` lines or more for marked tokens of a lower rank, then the rest."""
     if not lists:
         return []
     scale = max(shown.largest for shown in lists) or 1.0

@@ -26,11 +26,9 @@ class RoundText(NamedTuple):
 
 
 class Transcript:
-    """Prompt and rounds as pieces of text, in pages.
-
-    Emitted text is decoded as one stream, so a character split over tokens appears with the token that completes it.
-    Only the text of a round is kept here; ``rounds`` stores the rounds. ``revision`` counts changes of earlier text.
-    """
+    """Prompt and rounds as pieces of text, in pages. Emitted text is decoded as one stream, so a character split over
+    tokens appears with the token that completes it. Only the text of a round is kept here; ``rounds`` stores the
+    rounds. ``revision`` counts changes of earlier text."""
 
     def __init__(
         self,

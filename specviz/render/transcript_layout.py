@@ -23,10 +23,8 @@ NO_SOURCE: Mapping[tuple[int, int], CopyRole] = MappingProxyType({})
 
 
 class TranscriptView:
-    """A transcript laid out page by page; showing a round lays out that round alone.
-
-    A mark replaces a token's leading space, or precedes a token without one.
-    """
+    """A transcript laid out page by page; showing a round lays out that round alone. A mark replaces a token's leading
+    space, or precedes a token without one."""
 
     def __init__(self, transcript: Transcript, glyphs: Glyphs, width: int) -> None:
         self.transcript = transcript
@@ -54,9 +52,7 @@ class TranscriptView:
 
     def show_round(self, shown: int, row: int | None, reveal: Reveal | None = None) -> int:
         """Show the text as of round ``shown`` (0: the prompt), with ``reveal`` only what that phase shows of it.
-
-        Returns the first line that may have changed.
-        """
+        Returns the first line that may have changed."""
         texts = self.transcript.round_texts
         if self._revision != self.transcript.revision:
             self._revision = self.transcript.revision

@@ -17,11 +17,9 @@ _RUNS = re.compile(r" +|[^ ]+")
 
 
 class Span(NamedTuple):
-    """The cells of one token on one line.
-
-    ``kind`` is a verdict, an origin or "prompt"; ``role`` distinguishes text, marks, dropped drafts and special tokens.
-    ``round`` is 0 for the prompt; ``row`` counts the drafted tokens of the round, k standing for its last token.
-    """
+    """The cells of one token on one line. ``kind`` is a verdict, an origin or "prompt"; ``role`` distinguishes text,
+    marks, dropped drafts and special tokens. ``round`` is 0 for the prompt; ``row`` counts the drafted tokens of the
+    round, k standing for its last token."""
 
     text: str
     width: int

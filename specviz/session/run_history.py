@@ -27,10 +27,8 @@ def recorded_runs() -> list[Path]:
 
 
 def new_run_path() -> Path:
-    """A new path for the next run, named by the time in UTC; the oldest runs beyond the limit are deleted.
-
-    Raises SpecvizError if the folder cannot be created.
-    """
+    """A new path for the next run, named by the time in UTC; the oldest runs beyond the limit are deleted. Raises
+    SpecvizError if the folder cannot be created."""
     folder = runs_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -16,10 +16,8 @@ T = TypeVar("T")
 
 
 class LazyRanking(Sequence[T], Generic[T]):
-    """The first entries of a ranking, each made on access.
-
-    ``keys`` identify the entries, whatever range of the table is ranked; ``total``: entries of the whole ranking.
-    """
+    """The first entries of a ranking, each made on access. ``keys`` identify the entries, whatever range of the table
+    is ranked; ``total``: entries of the whole ranking."""
 
     def __init__(self, keys: NDArray[np.int64], total: int, make: Callable[[int], T]) -> None:
         """``make``: index -> entry."""
@@ -41,11 +39,9 @@ class LazyRanking(Sequence[T], Generic[T]):
 
 
 class DraftedRow(NamedTuple):
-    """A drafted token: its round (1-based), its row in it (0-based) and the numbers of its test.
-
-    ``ratio`` = p / q, None if q is 0. ``overlap``: match under the equality rule. ``lost``: ``expected_tokens_lost`` by
-    its rejection, None for other verdicts. What was not measured is None.
-    """
+    """A drafted token: its round (1-based), its row in it (0-based) and the numbers of its test. ``ratio`` = p / q,
+    None if q is 0. ``overlap``: match under the equality rule. ``lost``: ``expected_tokens_lost`` by its rejection,
+    None for other verdicts. What was not measured is None."""
 
     round: int
     row: int
@@ -113,10 +109,8 @@ def costliest_rejection(drafts: Drafts, key: int) -> tuple[int, int]:
 
 
 def overlap_histogram(drafts: Drafts) -> tuple[int, ...]:
-    """The number of tested positions with b / 10 <= overlap < (b + 1) / 10 for each bin b; 1 is in the last.
-
-    Under the equality rule it is a histogram of match.
-    """
+    """The number of tested positions with b / 10 <= overlap < (b + 1) / 10 for each bin b; 1 is in the last. Under the
+    equality rule it is a histogram of match."""
     return range_of(drafts).histogram
 
 
@@ -132,10 +126,8 @@ def adjacent_rejection(drafts: Drafts, at: tuple[int, int], step: int) -> tuple[
 
 def next_lowest_overlap(drafts: Drafts, at: tuple[int, int]) -> tuple[int, int] | None:
     """(round, row) of the tested position that follows ``at`` in the order of overlap, ties in the order of drafting.
-
     The lowest of all after the last one and where ``at`` is not a tested position; None if none was tested with its
-    overlap measured.
-    """
+    overlap measured."""
     rows = range_of(drafts).rows
     rows = rows[(rows["verdict"] <= REJECTED) & ~np.isnan(rows["overlap"])]
     if not len(rows):

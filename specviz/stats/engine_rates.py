@@ -7,11 +7,9 @@ from specviz.stats.rates import Rates
 
 @dataclass(frozen=True, slots=True)
 class EngineRate:
-    """A number an engine prints: a rate, or a length in tokens.
-
-    ``definition``: one short line. ``predicted``: E[N] if the rate is taken for the formula's alpha at the real K_r;
-    None for a length, which is a claim about N itself, and if the number is undefined.
-    """
+    """A number an engine prints: a rate, or a length in tokens. ``definition``: one short line. ``predicted``: E[N] if
+    the rate is taken for the formula's alpha at the real K_r; None for a length, which is a claim about N itself, and
+    if the number is undefined."""
 
     engine: str
     name: str

@@ -21,11 +21,8 @@ from specviz.stats.cumulative import Counts, RoundRange
 
 @dataclass(frozen=True, slots=True)
 class PositionRate:
-    """Acceptance at draft position i (1-based), two ways.
-
-    ``conditional`` = accepted / tested at i. ``unconditional`` = reached / drafted, with reached = #(A >= i) and
-    drafted = #(position i drafted and not ignored).
-    """
+    """Acceptance at draft position i (1-based), two ways. ``conditional`` = accepted / tested at i. ``unconditional`` =
+    reached / drafted, with reached = #(A >= i) and drafted = #(position i drafted and not ignored)."""
 
     position: int
     conditional: float | None
@@ -138,9 +135,7 @@ def compute_rates(
     part: RoundRange, tokens_range: RoundRange, settings: Settings | None, calibration: Calibration | None
 ) -> LiveRates:
     """The rates of the rounds of ``part``; tokens/round over ``tokens_range``, which may begin later and ends with it.
-
-    ``settings`` are those of the last round, None without one; the model's speedup is for their k.
-    """
+    ``settings`` are those of the last round, None without one; the model's speedup is for their k."""
     drafted, accepted, rejected = part.count("k"), part.count("accepted"), part.count("rejected")
     tested, n_with_accept_prob = accepted + rejected, part.count("n_with_accept_prob")
     tokens = part.count("emitted")

@@ -22,12 +22,9 @@ __all__ = ["LiveRates", "PositionRate", "Rates", "RunStats", "Series"]
 
 
 class RunStats:
-    """The numbers of one run.
-
-    A change of a setting other than k begins a segment of all rates; a change of any setting one of tokens/round.
-    Queries take ``last``, a round (1-based), and return the numbers as of that round; None means the latest one, 0 the
-    state before the first.
-    """
+    """The numbers of one run. A change of a setting other than k begins a segment of all rates; a change of any setting
+    one of tokens/round. Queries take ``last``, a round (1-based), and return the numbers as of that round; None means
+    the latest one, 0 the state before the first."""
 
     def __init__(self) -> None:
         self.header: Header | None = None
@@ -51,10 +48,8 @@ class RunStats:
         return len(self._settings)
 
     def add(self, event: Event) -> None:
-        """Add a Header, Calibration, Round or End; ignore anything else.
-
-        Raises ValueError for a round whose counts do not add up (see ``inconsistency``).
-        """
+        """Add a Header, Calibration, Round or End; ignore anything else. Raises ValueError for a round whose counts do
+        not add up (see ``inconsistency``)."""
         match event:
             case Round():
                 self._add_round(event)

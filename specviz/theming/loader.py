@@ -33,10 +33,8 @@ def user_folder() -> Path:
 
 
 def load_themes() -> Themes:
-    """Read all theme files; problems are returned, never raised.
-
-    A name belongs to the first file that has it: no file replaces a shipped theme.
-    """
+    """Read all theme files; problems are returned, never raised. A name belongs to the first file that has it: no file
+    replaces a shipped theme."""
     named: dict[str, ThemeFile] = {}
     bad: list[BadTheme] = []
     shipped = sorted(shipped_folder().glob("*.toml"), key=lambda path: (path.stem != DEFAULT, path.stem))

@@ -58,8 +58,7 @@ def line_of(key: str, lines: Mapping[str, int]) -> int:
 
 
 def parse(text: str) -> tuple[dict[str, Any] | None, list[ThemeProblem]]:
-    """The data of a TOML text and its syntax errors. A malformed pair is skipped; None: the rest cannot be
-    parsed."""
+    """The data of a TOML text and its syntax errors. A malformed pair is skipped; None: the rest cannot be parsed."""
     rows = text.split("\n")
     problems: list[ThemeProblem] = []
     while True:

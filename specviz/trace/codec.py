@@ -127,10 +127,8 @@ def _field_names(kind: Any) -> tuple[str, ...]:
 
 
 def decode(line: bytes, *, compact: bool = False) -> Recorded:
-    """The event of a line. Raises BadLine; TruncatedLine where the line is the beginning of a record.
-
-    ``compact``: a round without its top lists, raw distributions and details, which are checked all the same.
-    """
+    """The event of a line. Raises BadLine; TruncatedLine where the line is the beginning of a record. ``compact``: a
+    round without its top lists, raw distributions and details, which are checked all the same."""
     try:
         if not line.isascii():
             line.decode()

@@ -36,10 +36,8 @@ dump = encode
 
 
 def load_line(line: bytes, *, compact: bool = False) -> Recorded:
-    """The event of a line. Raises BadLine; TruncatedLine where the line is the beginning of a record.
-
-    ``compact``: a round without its top lists, raw distributions and details; they are checked all the same.
-    """
+    """The event of a line. Raises BadLine; TruncatedLine where the line is the beginning of a record. ``compact``: a
+    round without its top lists, raw distributions and details; they are checked all the same."""
     event = decode(line, compact=compact)
     if isinstance(event, Round):
         _check_round(event)
@@ -55,11 +53,9 @@ class Record(NamedTuple):
 
 
 def records(path: Path, name: str | None = None, *, compact: bool = False) -> Iterator[Record]:
-    """The records in ``path``, called ``name`` in errors, one by one, each checked as it is read.
-
-    Only the last one may be cut off. Raises SpecvizError, one sentence with the file and the line, at whatever is no
-    whole trace. ``compact`` as for ``load_line``.
-    """
+    """The records in ``path``, called ``name`` in errors, one by one, each checked as it is read. Only the last one may
+    be cut off. Raises SpecvizError, one sentence with the file and the line, at whatever is no whole trace. ``compact``
+    as for ``load_line``."""
     name = visible(str(name or path).encode("utf-8", "surrogateescape"))
     order = _RecordOrder()
     for number, (offset, line, is_last) in enumerate(_lines(path, name), 1):

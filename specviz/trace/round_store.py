@@ -18,10 +18,8 @@ CACHE_SIZE = 256
 
 
 class RoundFile:
-    """A file of lines, and the offset of each round's line in it. One thread adds, any may read back.
-
-    ``name`` is the name of the file in errors.
-    """
+    """A file of lines, and the offset of each round's line in it. One thread adds, any may read back. ``name`` is the
+    name of the file in errors."""
 
     def __init__(self, file: BinaryIO, name: str | Path) -> None:
         self.lock = threading.Lock()
@@ -63,11 +61,9 @@ class RoundFile:
 
 
 class RoundStore(Sequence[Round]):
-    """Rounds in order. Indexing reads one whole round back from disk; ``iter_compact`` reads many.
-
-    Without ``lines`` all rounds stay in memory. ``compact``: appended rounds lack their top lists and are in ``lines``,
-    so none is kept. Every method may be called from any thread.
-    """
+    """Rounds in order. Indexing reads one whole round back from disk; ``iter_compact`` reads many. Without ``lines``
+    all rounds stay in memory. ``compact``: appended rounds lack their top lists and are in ``lines``, so none is kept.
+    Every method may be called from any thread."""
 
     def __init__(self, lines: RoundFile | None = None, *, compact: bool = False, cache_size: int = CACHE_SIZE) -> None:
         self._lines = lines

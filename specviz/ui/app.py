@@ -93,10 +93,8 @@ class KeyCommands(Provider):
 
 
 def farewell(stats: RunStats, path: Path | None, *, crash: BaseException | None = None) -> str:
-    """The run in one line and the command that replays it; empty if there is neither.
-
-    ``crash`` is an unexpected error of the app, whose traceback comes first.
-    """
+    """The run in one line and the command that replays it; empty if there is neither. ``crash`` is an unexpected error
+    of the app, whose traceback comes first."""
     lines = []
     if crash is not None:
         lines.append(safe_terminal_text("".join(traceback.format_exception(crash))).rstrip())

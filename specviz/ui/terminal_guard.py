@@ -17,11 +17,9 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 
 class TerminalGuard:
-    """Redirects file descriptor 2, warnings and logging to a file; the app draws on a copy of the terminal.
-
-    Textual draws on ``sys.__stderr__``, which is bound to that copy first. On exit everything is restored, so that a
-    traceback printed later is visible. ``path`` None: a temporary file, removed on exit.
-    """
+    """Redirects file descriptor 2, warnings and logging to a file; the app draws on a copy of the terminal. Textual
+    draws on ``sys.__stderr__``, which is bound to that copy first. On exit everything is restored, so that a traceback
+    printed later is visible. ``path`` None: a temporary file, removed on exit."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -85,10 +83,8 @@ def _flush(stream: TextIO | None) -> None:
 
 @contextlib.contextmanager
 def quit_on_signals(quit_app: Callable[[int], None]) -> Iterator[None]:
-    """While the running event loop lasts, a terminating signal calls ``quit_app(128 + its number)``.
-
-    Where handlers cannot be installed (outside the main thread, on Windows), signals keep their default effect.
-    """
+    """While the running event loop lasts, a terminating signal calls ``quit_app(128 + its number)``. Where handlers
+    cannot be installed (outside the main thread, on Windows), signals keep their default effect."""
     loop = asyncio.get_running_loop()
     installed = []
     for number in SIGNALS:

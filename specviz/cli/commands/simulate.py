@@ -40,11 +40,8 @@ def simulate(
     names: Sequence[str],
     as_json: bool,
 ) -> int:
-    """Simulate and print. Raises click.UsageError if the arguments cannot be combined.
-
-    With ``mix`` None, a q given by shape is mixed with half of p, any other q is used as it is, and with ``varying``
-    half of the rounds are easy.
-    """
+    """Simulate and print. Raises click.UsageError if the arguments cannot be combined. With ``mix`` None, a q given by
+    shape is mixed with half of p, any other q is used as it is, and with ``varying`` half of the rounds are easy."""
     if mix is None:
         mix = _HALF if varying or q in SHAPES else 0.0
     try:

@@ -107,11 +107,9 @@ MAX_LENGTH = 1000
 
 
 class NumberList(click.ParamType[Any]):
-    """Numbers in a range, as a tuple in the order given.
-
-    A range ``A..B`` includes both ends and goes in steps of ``step``, or of the third number of ``A..B..STEP``.
-    ``whole``: only whole numbers; ``infinite``: ``inf`` is one of them; ``above`` excludes the lower end.
-    """
+    """Numbers in a range, as a tuple in the order given. A range ``A..B`` includes both ends and goes in steps of
+    ``step``, or of the third number of ``A..B..STEP``. ``whole``: only whole numbers; ``infinite``: ``inf`` is one of
+    them; ``above`` excludes the lower end."""
 
     name = "list"
 

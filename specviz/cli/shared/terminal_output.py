@@ -23,11 +23,8 @@ Cells = Sequence[str]
 
 
 def print_table(titles: Cells, rows: Sequence[Cells], *, heads: int = 0, left: Sequence[int] = ()) -> None:
-    """Print ``rows`` under ``titles``, as wide as stdout.
-
-    If stdout is too narrow, the table is split into several, each of which repeats the first ``heads`` columns. Columns
-    are right-aligned except those of ``left``.
-    """
+    """Print ``rows`` under ``titles``, as wide as stdout. If stdout is too narrow, the table is split into several,
+    each of which repeats the first ``heads`` columns. Columns are right-aligned except those of ``left``."""
     cells = [[plain_words(cell, sys.stdout) for cell in row] for row in (titles, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     gap = 2 if sum(widths) + 2 * (len(widths) - 1) <= room() else 1

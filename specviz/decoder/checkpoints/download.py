@@ -49,11 +49,9 @@ def is_network_error(error: BaseException) -> bool:
 
 
 def resume(url: str, blob: Path, size: int, on_bytes: OnBytes) -> None:
-    """Download the ``size`` bytes of ``url`` to ``blob`` in the cache, resuming an earlier partial download.
-
-    A broken connection is retried immediately if it delivered anything, but only a few times in a row if that was
-    little. Raises what the client raises, and TransferError.
-    """
+    """Download the ``size`` bytes of ``url`` to ``blob`` in the cache, resuming an earlier partial download. A broken
+    connection is retried immediately if it delivered anything, but only a few times in a row if that was little. Raises
+    what the client raises, and TransferError."""
     part = blob.with_name(f"{blob.name}.incomplete")
     blob.parent.mkdir(parents=True, exist_ok=True)
     with _blob_lock(blob):

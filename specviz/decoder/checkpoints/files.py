@@ -70,10 +70,8 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
 
 
 def weights(names: Collection[str], folder: Path, *, pickle: bool) -> Weights | None:
-    """The weights among ``names``: safetensors if there are any, else pickle files if ``pickle``.
-
-    The index of weights in several files is read from ``folder``. Raises ValueError for an unusable index.
-    """
+    """The weights among ``names``: safetensors if there are any, else pickle files if ``pickle``. The index of weights
+    in several files is read from ``folder``. Raises ValueError for an unusable index."""
     if SAFETENSORS in names:
         return Weights("safetensors", (SAFETENSORS,))
     if SAFETENSORS + INDEX in names:

@@ -142,10 +142,8 @@ def from_cache(request: HubRequest, unavailable: HubUnavailable) -> CheckpointLo
 
 
 def fetch(location: CheckpointLocation, names: Iterable[str], stage: Stage, emit: Emit) -> None:
-    """Download the files ``names`` of ``location`` that are missing from its folder, with progress.
-
-    An interrupted download is kept and resumed next time. Raises SpecvizError.
-    """
+    """Download the files ``names`` of ``location`` that are missing from its folder, with progress. An interrupted
+    download is kept and resumed next time. Raises SpecvizError."""
     repository = location.repository
     todo = location.missing(names)
     if repository is None or not todo:

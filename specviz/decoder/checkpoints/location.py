@@ -34,12 +34,9 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointLocation:
-    """Where a model is: the folder its files are read from.
-
-    ``files``: every file that is in the folder or can be downloaded, with its bytes. ``repository``: where missing
-    files are downloaded from; None for a local folder, and, with ``unavailable``, for a model that is in the cache
-    only.
-    """
+    """Where a model is: the folder its files are read from. ``files``: every file that is in the folder or can be
+    downloaded, with its bytes. ``repository``: where missing files are downloaded from; None for a local folder, and,
+    with ``unavailable``, for a model that is in the cache only."""
 
     role: Role
     name: str
@@ -66,10 +63,8 @@ class CheckpointLocation:
 
 
 def find_local(role: Role, name: str) -> CheckpointLocation | None:
-    """The bundled model or the folder of that name; None for a model of the hub.
-
-    Raises SpecvizError for a folder or a file that holds no model, and for the path of a missing folder.
-    """
+    """The bundled model or the folder of that name; None for a model of the hub. Raises SpecvizError for a folder or a
+    file that holds no model, and for the path of a missing folder."""
     if name.startswith(bundled.PREFIX):
         return CheckpointLocation(role, name, bundled.folder(name), scan(bundled.folder(name)))
     if name.startswith(HUB_PREFIX):

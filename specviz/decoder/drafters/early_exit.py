@@ -19,11 +19,8 @@ MAX_LISTED_EXITS = 12
 
 
 class EarlyExitDrafter:
-    """Samples from the distribution that the target's final norm and head give after its first ``n`` layers.
-
-    It uses the target's own cache of these layers, which is restored after each draft, so it keeps no state between
-    rounds.
-    """
+    """Samples from the distribution that the target's final norm and head give after its first ``n`` layers. It uses
+    the target's own cache of these layers, which is restored after each draft, so it keeps no state between rounds."""
 
     def __init__(self, target: CausalModel, n: int, *, keep_logits: bool = True) -> None:
         self.target = target
@@ -94,9 +91,7 @@ class ExitPlan:
 
 def plan_exit(config: Any, requested: int | None, *, name: str, trusted: bool) -> ExitPlan:
     """The exit after layer ``requested``, None for the middle one, of the model ``name``, from its ``config`` alone.
-
-    Raises SpecvizError if there is no such exit.
-    """
+    Raises SpecvizError if there is no such exit."""
     try:
         model = without_weights(config, trusted=trusted)
     except Exception as error:  # whatever a config may raise

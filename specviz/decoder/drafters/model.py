@@ -13,11 +13,9 @@ from specviz.decoder.tensors.sampling import RoundRandom, changes_probs, inverse
 
 
 class ModelDrafter:
-    """Samples K tokens one after another from q.
-
-    Between rounds its cache holds the committed text without its last token, or without its last two after a full
-    acceptance, since the last drafted token is never fed. ``keep_logits``: whether proposals include their logits.
-    """
+    """Samples K tokens one after another from q. Between rounds its cache holds the committed text without its last
+    token, or without its last two after a full acceptance, since the last drafted token is never fed. ``keep_logits``:
+    whether proposals include their logits."""
 
     def __init__(self, model: CausalModel, *, keep_logits: bool = True) -> None:
         self.model = model
@@ -67,10 +65,8 @@ def sampled(
     *,
     keep_logits: bool,
 ) -> Proposal | None:
-    """Draft ``k`` tokens after ``ids`` with ``model``, fed what it lacks of ``ids`` and all drafts but the last.
-
-    A drafted id is fed to the next step without leaving the device. None once stopped.
-    """
+    """Draft ``k`` tokens after ``ids`` with ``model``, fed what it lacks of ``ids`` and all drafts but the last. A
+    drafted id is fed to the next step without leaving the device. None once stopped."""
     us = random.drafts(k)
     device = decision_device(model.device)
     keep_logits = keep_logits and changes_probs(settings)

@@ -22,11 +22,9 @@ class NgramIndex(Protocol):
 
     def after(self, gram: tuple[int, ...]) -> int | None:
         """The position after the last occurrence of ``gram`` that is followed by an id; None without one."""
-        ...
 
     def read(self, start: int, n: int) -> list[int]:
         """Up to ``n`` ids from position ``start`` on."""
-        ...
 
 
 class TextSoFar:

@@ -40,10 +40,8 @@ class Corpus:
         return len(self._ids)
 
     def after(self, gram: tuple[int, ...]) -> int | None:
-        """The position after the last occurrence of ``gram``, of at most MAX_NGRAM ids, that is followed by an id.
-
-        A binary search, then a pass over every occurrence.
-        """
+        """The position after the last occurrence of ``gram``, of at most MAX_NGRAM ids, that is followed by an id. A
+        binary search, then a pass over every occurrence."""
         n = len(gram)
 
         def ids_of(row: int) -> tuple[int, ...]:
@@ -63,10 +61,8 @@ class Corpus:
 
 
 def open_corpus(file: str, tokenizer: Any, emit: Emit) -> Corpus:
-    """The corpus in ``file``, from the cache if the same tokenizer has read the same content before.
-
-    Raises SpecvizError if it cannot be read or has no tokens.
-    """
+    """The corpus in ``file``, from the cache if the same tokenizer has read the same content before. Raises
+    SpecvizError if it cannot be read or has no tokens."""
     path = Path(file).expanduser()
     try:
         data = path.read_bytes()

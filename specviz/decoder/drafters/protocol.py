@@ -48,42 +48,31 @@ class Drafter(Protocol):
 
     def prefill(self, ids: Sequence[int]) -> None:
         """Begin or take over the text of the committed ``ids``; the last of them is fed with the first draft."""
-        ...
 
     def room(self, length: int) -> int:
         """How many tokens it can draft after ``length`` committed ids; 0 when its context is full."""
-        ...
 
     def propose(
         self, ids: Sequence[int], k: int, settings: Settings, random: RoundRandom, stopped: Callable[[], bool]
     ) -> Proposal | None:
         """Draft up to ``k`` >= 1 tokens after the committed ``ids``, sampled by ``random.drafts(k)``. None once
         stopped."""
-        ...
 
     def commit(self, ids: Sequence[int]) -> None:
         """The text is now ``ids``: forget everything else."""
-        ...
 
     def warm_up(self, last_id: int) -> None:
         """Draft one token and discard it; there is room for it. The state stays as it was."""
-        ...
 
     def step_ms(self, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
-        """Median milliseconds T_q of drafting one token at the present length; the state stays as it was.
-
-        None for a drafter without a model, and once stopped.
-        """
-        ...
+        """Median milliseconds T_q of drafting one token at the present length; the state stays as it was. None for a
+        drafter without a model, and once stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftContext:
-    """What a drafter may use in a run.
-
-    ``end_ids`` have probability 0 before the position ``suppressed_until``. ``inspect``: whether proposals must come
-    with their logits.
-    """
+    """What a drafter may use in a run. ``end_ids`` have probability 0 before the position ``suppressed_until``.
+    ``inspect``: whether proposals must come with their logits."""
 
     target: CausalModel
     draft: CausalModel | None
@@ -94,9 +83,7 @@ class DraftContext:
 
 class DrafterFactory(ABC):
     """One kind of drafter for one pair of models. ``load_pair`` calls its methods in the order they have here.
-
-    ``options``: the values of the options in ``spec``. ``selected``: whether the run begins with this drafter.
-    """
+    ``options``: the values of the options in ``spec``. ``selected``: whether the run begins with this drafter."""
 
     def __init__(self, spec: DrafterSpec, options: Mapping[str, Any], *, selected: bool) -> None:
         self.spec = spec

@@ -19,11 +19,8 @@ class Cancelled(BaseException):
 
 
 class BackgroundTask(Generic[Result]):
-    """Work that may ``start`` before someone waits for it.
-
-    Leaving the ``with`` block cancels the work: its next event raises Cancelled inside it. The block waits for that, so
-    that no thread is left inside a library.
-    """
+    """Work that may ``start`` before someone waits for it. Leaving the ``with`` block cancels the work: its next event
+    raises Cancelled inside it. The block waits for that, so that no thread is left inside a library."""
 
     def __init__(self, work: Callable[[Emit], Result]) -> None:
         self._work = work
@@ -37,10 +34,8 @@ class BackgroundTask(Generic[Result]):
         self._thread.start()
 
     def wait(self, emit: Emit) -> Result:
-        """Return or raise what the work does; ``emit`` receives its events in the calling thread.
-
-        Work that has not been started is done in the calling thread.
-        """
+        """Return or raise what the work does; ``emit`` receives its events in the calling thread. Work that has not
+        been started is done in the calling thread."""
         if self._thread is None:
             return self._work(emit)
         while (event := self._events.get()) is not None:

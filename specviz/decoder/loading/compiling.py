@@ -34,10 +34,8 @@ class CannotCompile(Exception):
 
 
 def compile_models(models: Sequence[CausalModel], requested: bool | None, emit: Emit) -> tuple[str, ...]:
-    """Compile ``models``; with ``requested`` None on CUDA only. Returns why those that cannot be are not.
-
-    A model that cannot be compiled runs as it is. Models that share their weights share the graph.
-    """
+    """Compile ``models``; with ``requested`` None on CUDA only. Returns why those that cannot be are not. A model that
+    cannot be compiled runs as it is. Models that share their weights share the graph."""
     selected = [model for model in models if requested or (requested is None and model.device.type == "cuda")]
     failures: dict[str, None] = {}
 

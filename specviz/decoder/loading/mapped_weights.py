@@ -27,7 +27,6 @@ PAGE = 4096
 def map_per_tensor(kept: torch.dtype | None) -> Iterator[None]:
     """Change how transformers reads tensors inside. Those stored in ``kept`` share one mapping and are paged in
     immediately, so that progress is real; each other tensor gets a mapping that is closed once the tensor is converted.
-
     Changes nothing in a version of transformers that opens files in another way."""
     before = getattr(modeling_utils, "safe_open", None)
     if before is None:

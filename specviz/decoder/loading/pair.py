@@ -29,9 +29,7 @@ from specviz.decoder.rounds.stopping import StoppingCriteria
 @dataclass(frozen=True, slots=True)
 class LoadedPair:
     """Models, vocabulary and drafters. Draft and target have a cache each, even where they share their weights.
-
-    ``draft_model``: None for the target alone. ``drafters``: the factories of those that can draft for these models.
-    """
+    ``draft_model``: None for the target alone. ``drafters``: the factories of those that can draft for these models."""
 
     facts: PairFacts
     vocabulary: Vocabulary
@@ -89,11 +87,9 @@ def load_pair(
     locations: PairLocations | None = None,
     factories: Mapping[str, DrafterFactory] | None = None,
 ) -> LoadedPair:
-    """Load the models of ``options``. ``locations``: where they are, if known.
-
-    ``factories``: of the drafters, by default of all. Everything that a configuration or tokenizer can refuse is
-    refused before weights are downloaded. Raises SpecvizError.
-    """
+    """Load the models of ``options``. ``locations``: where they are, if known. ``factories``: of the drafters, by
+    default of all. Everything that a configuration or tokenizer can refuse is refused before weights are downloaded.
+    Raises SpecvizError."""
     quiet_libraries()
     reserve_ui_core()
     locations = locations or Locator(options.pair, emit).locate_pair()
@@ -131,11 +127,9 @@ def load_pair(
 
 
 def _check_requested(factories: Mapping[str, DrafterFactory], target: ModelFiles) -> None:
-    """Raise SpecvizError for a requested drafter that the target's configuration rules out.
-
-    This happens before weights are read in the background: building a model without weights changes the default dtype
-    of the process, under which they would be read.
-    """
+    """Raise SpecvizError for a requested drafter that the target's configuration rules out. This happens before weights
+    are read in the background: building a model without weights changes the default dtype of the process, under which
+    they would be read."""
     for factory in factories.values():
         for finding in factory.findings(target) if factory.requested else ():
             if finding.status == "refuse":

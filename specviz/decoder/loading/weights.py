@@ -101,11 +101,8 @@ def load_weights_of(
     draft: ModelFiles | None, target: ModelFiles, options: PairOptions, emit: Emit
 ) -> tuple[PreTrainedModel | None, PreTrainedModel]:
     """The draft, if there is one, and the target, each on its device; one set of weights where both are the same model
-    on the same device.
-
-    One after the other: transformers reads each with several threads, and sets process-wide options such as the default
-    dtype while it builds a model.
-    """
+    on the same device. One after the other: transformers reads each with several threads, and sets process-wide options
+    such as the default dtype while it builds a model."""
     at_draft, at_target = placements(options, draft, target)
     check_disk_space([model.to_fetch for model in (draft, target) if model])
 

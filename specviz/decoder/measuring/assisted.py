@@ -123,10 +123,8 @@ def assisted(
     seed: int = 0,
     clock: Clock = time.perf_counter,
 ) -> Text:
-    """Assisted generation of transformers with the models of ``source``: ``k`` drafted tokens a round, no cuts.
-
-    At temperature 0 it writes the target's greedy text; otherwise ``seed`` gives a different text than in specviz.
-    """
+    """Assisted generation of transformers with the models of ``source``: ``k`` drafted tokens a round, no cuts. At
+    temperature 0 it writes the target's greedy text; otherwise ``seed`` gives a different text than in specviz."""
     pair = source.pair
     draft, target = pair.draft.model, pair.target.model
     constant = {
@@ -234,10 +232,8 @@ def _forwards_after(ids: Sequence[int], model: CausalModel) -> _Forwards | _Comp
 def forward_only_ms(
     pair: LoadedPair, prompt: Sequence[int], rounds: Sequence[Round], *, clock: Clock = time.perf_counter
 ) -> list[float]:
-    """Milliseconds of the forwards of each round, run again with the same ids at the same lengths.
-
-    A round of K drafts is K forwards of the draft, the first with what it lacks of the text, and one of the target.
-    """
+    """Milliseconds of the forwards of each round, run again with the same ids at the same lengths. A round of K drafts
+    is K forwards of the draft, the first with what it lacks of the text, and one of the target."""
     draft, target = (_forwards_after(prompt[:-1], model) for model in (pair.draft, pair.target))
     text, times = list(prompt), []
     for round_ in rounds:

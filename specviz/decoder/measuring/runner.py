@@ -25,11 +25,8 @@ WARM_UP_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The result of a task: rounds, or the one-token steps of a calibration.
-
-    ``forwards_ms``: the forwards of each round timed again on their own, if requested and possible. ``peak``: the most
-    bytes in use, None if unknown.
-    """
+    """The result of a task: rounds, or the one-token steps of a calibration. ``forwards_ms``: the forwards of each
+    round timed again on their own, if requested and possible. ``peak``: the most bytes in use, None if unknown."""
 
     task: Task
     rounds: tuple[Round, ...]
@@ -155,9 +152,7 @@ def open_bench(
     drafters: Sequence[DrafterVariant] = (),
 ) -> Bench:
     """Load the pair of ``options`` for ``drafters``, which draft in turns; by default the drafter of ``options``.
-
-    Raises SpecvizError.
-    """
+    Raises SpecvizError."""
     drafters = drafters or (DrafterVariant(options.settings.drafter),)
     factories = drafter_factories(options.drafting, options.settings.drafter)
     factories |= {

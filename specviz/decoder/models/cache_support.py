@@ -118,9 +118,7 @@ def tree_unsupported_reason(config: Any, model_class: Any = None) -> str | None:
 
 def longrope_limit(config: Any) -> int | None:
     """The length up to which a LongRoPE model encodes positions one way and beyond it another; None for other models.
-
-    What was cached within the limit is wrong beyond it, so a text must not cross it.
-    """
+    What was cached within the limit is wrong beyond it, so a text must not cross it."""
     text_config = config.get_text_config(decoder=True)
     rope = getattr(text_config, "rope_parameters", None) or {}
     if rope.get("rope_type") != "longrope":

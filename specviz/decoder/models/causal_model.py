@@ -78,10 +78,8 @@ class CausalModel:
         self._suppressed_until = until if ids else 0
 
     def context_of(self, prompt: int) -> int:
-        """``context`` after a prompt of ``prompt`` ids: it ends at the LongRoPE limit for prompts within that.
-
-        Raises SpecvizError for a prompt right at the limit.
-        """
+        """``context`` after a prompt of ``prompt`` ids: it ends at the LongRoPE limit for prompts within that. Raises
+        SpecvizError for a prompt right at the limit."""
         limit = self._longrope_limit
         if limit is None or prompt > limit + 1:
             return self._limit
@@ -112,11 +110,9 @@ class CausalModel:
     @overload
     def prefill(self, ids: Sequence[int], *, hidden_layers: Sequence[int]) -> Hidden: ...
     def prefill(self, ids: Sequence[int], *, hidden_layers: Sequence[int] | None = None) -> Hidden | None:
-        """Start a new text with ``ids``: all of a prompt but its last, each fed once and never rolled back.
-
-        With ``hidden_layers``: their hidden states at ``ids``, of which there must be at least one.
-        Raises NonFiniteLogits.
-        """
+        """Start a new text with ``ids``: all of a prompt but its last, each fed once and never rolled back. With
+        ``hidden_layers``: their hidden states at ``ids``, of which there must be at least one. Raises
+        NonFiniteLogits."""
         self.context = self.context_of(len(ids) + 1)
         self._check_context(len(ids))
         self._tree = None
@@ -138,11 +134,9 @@ class CausalModel:
     def feed(
         self, ids: Sequence[int] | Tensor, keep: int, *, hidden_layers: Sequence[int] | None = None
     ) -> Tensor | tuple[Tensor, Hidden]:
-        """Feed ``ids`` [n] at the next positions; shifted logits float32 [keep, vocab_size] of the last ``keep``.
-
-        With ``hidden_layers`` also their hidden states at all ``ids``. Does not wait for the device: check
-        ``non_finite`` later. Raises ValueError beyond the context.
-        """
+        """Feed ``ids`` [n] at the next positions; shifted logits float32 [keep, vocab_size] of the last ``keep``. With
+        ``hidden_layers`` also their hidden states at all ``ids``. Does not wait for the device: check ``non_finite``
+        later. Raises ValueError beyond the context."""
         self._check_context(self.length + len(ids))
         self._tree = None
         if hidden_layers is None:
@@ -187,10 +181,8 @@ class CausalModel:
 
     @torch.inference_mode()
     def keep_path(self, nodes: Sequence[int]) -> None:
-        """Keep only ``nodes`` of the tree fed last, a path from a root, which becomes part of the text.
-
-        Raises ValueError for other nodes, and where the last feed was not a tree.
-        """
+        """Keep only ``nodes`` of the tree fed last, a path from a root, which becomes part of the text. Raises
+        ValueError for other nodes, and where the last feed was not a tree."""
         if self._tree is None:
             raise ValueError("the last feed was not a tree")
         start, tree = self._tree
@@ -201,10 +193,8 @@ class CausalModel:
 
     @contextmanager
     def early_exit(self, n: int) -> Iterator[None]:
-        """Inside, logits come from the first ``n`` layers only, and what is fed is forgotten at the end.
-
-        Raises ValueError where the layers are not a list.
-        """
+        """Inside, logits come from the first ``n`` layers only, and what is fed is forgotten at the end. Raises
+        ValueError where the layers are not a list."""
         if self.layers is None:
             raise ValueError(f"the layers of {self.name} are not a single list")
         with self.layers.only_first(n), self._state.temporarily(n):

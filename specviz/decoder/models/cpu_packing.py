@@ -32,12 +32,9 @@ class PackedLinear(nn.Linear):
 
 @torch.no_grad()
 def pack(model: PreTrainedModel) -> bool:
-    """Pack the linear layers of ``model``; whether that was possible.
-
-    Not possible: a large model, another device than a CPU, a dtype without oneDNN kernels, a family that reads the
-    weights of its layers directly, a build of PyTorch without oneDNN. Outputs stay the same up to the order of
-    summation.
-    """
+    """Pack the linear layers of ``model``; whether that was possible. Not possible: a large model, another device than
+    a CPU, a dtype without oneDNN kernels, a family that reads the weights of its layers directly, a build of PyTorch
+    without oneDNN. Outputs stay the same up to the order of summation."""
     plain = {name: layer for name, layer in model.named_modules() if type(layer) is nn.Linear}
     if not plain or not _worth_it(model):
         return False

@@ -60,9 +60,7 @@ def without_weights(config: Any, *, trusted: bool) -> Module:
 
 def exit_costs(model: Module, layers: LayerList) -> tuple[float, ...]:
     """A step of all layers over a step of the first 1, 2, ... of them, output layer included, by parameter counts.
-
-    Embeddings that are looked up, not multiplied, do not count.
-    """
+    Embeddings that are looked up, not multiplied, do not count."""
     per_layer = [sum(p.numel() for p in layer.parameters()) for layer in layers.modules]
     head = model.get_output_embeddings()  # type: ignore[operator]
     fixed = sum(p.numel() for p in head.parameters()) if isinstance(head, Module) else 0

@@ -22,11 +22,8 @@ class Forward(Protocol):
     def __call__(
         self, ids: Tensor, start: int, cache: Cache | None, keep: int, tree: TokenTree | None = None
     ) -> Tensor:
-        """Logits [keep, vocab_size] of the last ``keep`` of ``ids`` [n], which begin at position ``start``.
-
-        ``cache`` holds the positions before. ``tree``: how the ids follow one another, None for a chain.
-        """
-        ...
+        """Logits [keep, vocab_size] of the last ``keep`` of ``ids`` [n], which begin at position ``start``. ``cache``
+        holds the positions before. ``tree``: how the ids follow one another, None for a chain."""
 
 
 class KVState(Protocol):
@@ -40,34 +37,24 @@ class KVState(Protocol):
 
     def prefill(self, ids: Tensor) -> None:
         """Start a text with ``ids``, which are never rolled back."""
-        ...
 
     def feed(self, ids: Tensor, keep: int) -> Tensor:
         """Append ``ids``; logits [keep, vocab_size] of the last ``keep`` of them."""
-        ...
 
     def feed_tree(self, ids: Tensor, tree: TokenTree) -> Tensor:
         """Append ``ids`` as a tree; logits [n, vocab_size] of all of them. Raises ValueError where that is not exact.
-
-        Call ``keep_path`` or ``roll_back_to`` next.
-        """
-        ...
+        Call ``keep_path`` or ``roll_back_to`` next."""
 
     def roll_back_to(self, length: int) -> None:
-        """Drop the positions from ``length`` on; the ones before are not rolled back later.
-
-        The state may end up shorter than ``length``; feed the missing tokens again. Raises ValueError where the state
-        cannot be restored exactly.
-        """
-        ...
+        """Drop the positions from ``length`` on; the ones before are not rolled back later. The state may end up
+        shorter than ``length``; feed the missing tokens again. Raises ValueError where the state cannot be restored
+        exactly."""
 
     def keep_path(self, start: int, nodes: Sequence[int]) -> None:
         """Keep only ``nodes``, a path from a root, of the tree fed at position ``start``; see ``roll_back_to``."""
-        ...
 
     def temporarily(self, layers: int) -> AbstractContextManager[None]:
         """What is fed inside, through no more than the first ``layers`` layers, is forgotten at the end."""
-        ...
 
 
 class CropState:
@@ -137,10 +124,8 @@ class _ChainState:
 
 
 class SnapshotState(_ChainState):
-    """A recurrent state, copied before each block; after a rejection the copy is restored and ids are fed again.
-
-    Ids before the last ``keep`` of a feed are never rolled back, so they are fed first, ahead of the copy.
-    """
+    """A recurrent state, copied before each block; after a rejection the copy is restored and ids are fed again. Ids
+    before the last ``keep`` of a feed are never rolled back, so they are fed first, ahead of the copy."""
 
     def __init__(self, forward: Forward, config: PreTrainedConfig) -> None:
         self._forward = forward
@@ -237,11 +222,9 @@ class RecomputeState(_ChainState):
 
 
 def roll_back(cache: Cache, remove: int) -> None:
-    """Drop the last ``remove`` positions of ``cache``; even with 0, sliding windows drop what has left them.
-
-    Raises ValueError where ``cache`` holds fewer positions or cannot be rolled back exactly (a static sliding window
-    already passed, a recurrent state).
-    """
+    """Drop the last ``remove`` positions of ``cache``; even with 0, sliding windows drop what has left them. Raises
+    ValueError where ``cache`` holds fewer positions or cannot be rolled back exactly (a static sliding window already
+    passed, a recurrent state)."""
     length = int(cache.get_seq_length())
     if not 0 <= remove <= length:
         raise ValueError(f"cannot remove {remove} of {length} cached positions")
@@ -260,10 +243,8 @@ Snapshot = list[dict[str, Any]]
 
 
 def snapshot(cache: Cache, layers: int | None = None) -> Snapshot:
-    """The first ``layers`` of ``cache``, all by default.
-
-    Recurrent states are copied, since forwards overwrite them; keys and values are not, since forwards replace them.
-    """
+    """The first ``layers`` of ``cache``, all by default. Recurrent states are copied, since forwards overwrite them;
+    keys and values are not, since forwards replace them."""
     return [{name: _copied(value) for name, value in vars(layer).items()} for layer in cache.layers[:layers]]
 
 

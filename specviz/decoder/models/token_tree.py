@@ -10,10 +10,8 @@ from transformers import Cache
 
 @dataclass(frozen=True, slots=True)
 class TokenTree:
-    """Tokens that continue one text: token i follows token ``parents[i]`` < i, or the text itself where that is -1.
-
-    A chain is (-1, 0, 1, ...). Raises ValueError for a parent that does not come first.
-    """
+    """Tokens that continue one text: token i follows token ``parents[i]`` < i, or the text itself where that is -1. A
+    chain is (-1, 0, 1, ...). Raises ValueError for a parent that does not come first."""
 
     parents: tuple[int, ...]
 
@@ -38,11 +36,9 @@ class TokenTree:
         return inside and all(self.parents[node] == parent for parent, node in zip((-1, *nodes), nodes, strict=False))
 
     def mask(self, start: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-        """Additive attention mask [1, 1, n, start + n] after a text of ``start`` tokens.
-
-        0 for the text, a token's ancestors and itself, the lowest number of ``dtype`` elsewhere. (A bool mask is
-        silently wrong under eager attention.)
-        """
+        """Additive attention mask [1, 1, n, start + n] after a text of ``start`` tokens. 0 for the text, a token's
+        ancestors and itself, the lowest number of ``dtype`` elsewhere. (A bool mask is silently wrong under eager
+        attention.)"""
         visible = torch.eye(len(self), dtype=torch.bool)
         for node, parent in enumerate(self.parents):
             if parent >= 0:

@@ -26,10 +26,8 @@ NO_END = "the target has no end token: runs end at --max-new-tokens"
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
-    """Both models and everything that follows from them; ``draft`` None: a target without a draft model.
-
-    ``table``: the bytes of every id of the target's tokenizer, None for an id without a token.
-    """
+    """Both models and everything that follows from them; ``draft`` None: a target without a draft model. ``table``: the
+    bytes of every id of the target's tokenizer, None for an id without a token."""
 
     draft: ModelFacts | None
     target: ModelFacts
@@ -63,10 +61,8 @@ class PairFacts:
 
 
 def read_pair(options: PairOptions, locations: PairLocations | None = None) -> PairFacts:
-    """Check a pair, locating its models first unless ``locations`` are passed.
-
-    Raises SpecvizError where a model cannot be read or is not a decoder; problems of the pair are in ``findings``.
-    """
+    """Check a pair, locating its models first unless ``locations`` are passed. Raises SpecvizError where a model cannot
+    be read or is not a decoder; problems of the pair are in ``findings``."""
     return with_tokenizers(*pair_files(options, locations or Locator(options, lambda _: None).locate_pair()))
 
 

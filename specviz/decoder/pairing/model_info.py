@@ -33,9 +33,7 @@ from specviz.decoder.models.causal_model import UNLIMITED
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
     """The files of one model, without its tokenizer. ``stored``: its weight files, or why there are none to load.
-
-    ``code``: the classes it has custom code for, and where; ``trusted``: that code is run.
-    """
+    ``code``: the classes it has custom code for, and where; ``trusted``: that code is run."""
 
     location: CheckpointLocation
     revision: str | None

@@ -90,11 +90,9 @@ def choose_dtype(requested: str, device: torch.device, facts: ModelFiles) -> tor
 
 
 def assign_gpus(free: Sequence[int], draft: int, target: int) -> tuple[int, int | None]:
-    """The GPUs of draft and target, by the bytes they need and the ``free`` bytes of each GPU.
-
-    Both go on the first if they fit, else on two different ones, else on another one together, else the draft goes on
-    the first and the target (None) is split over all.
-    """
+    """The GPUs of draft and target, by the bytes they need and the ``free`` bytes of each GPU. Both go on the first if
+    they fit, else on two different ones, else on another one together, else the draft goes on the first and the target
+    (None) is split over all."""
     room = [n * WEIGHT_FRACTION for n in free]
     if draft + target <= room[0]:
         return 0, 0

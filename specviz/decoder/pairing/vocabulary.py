@@ -94,11 +94,9 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How two tokenizers' maps from ids to bytes differ.
-
-    ``clashing``: ids with different text, for which the pair is refused. ``special``: ids that differ, but are a
-    special, added or placeholder token in either tokenizer, which only merits a note.
-    """
+    """How two tokenizers' maps from ids to bytes differ. ``clashing``: ids with different text, for which the pair is
+    refused. ``special``: ids that differ, but are a special, added or placeholder token in either tokenizer, which only
+    merits a note."""
 
     clashing: tuple[int, ...]
     special: tuple[int, ...]
@@ -115,11 +113,8 @@ def _shown(table: Sequence[bytes | None], i: int) -> str:
 
 
 def compare(draft: Any, target: Any, end_ids: frozenset[int]) -> Comparison:
-    """Compare two tokenizers id by id; their sizes do not matter.
-
-    A differing id only merits a note where either side has a special, added or placeholder token; an end id, or any
-    other id, clashes.
-    """
+    """Compare two tokenizers id by id; their sizes do not matter. A differing id only merits a note where either side
+    has a special, added or placeholder token; an end id, or any other id, clashes."""
     table = token_bytes(target)
     if draft is target:
         return Comparison((), (), table, table)

@@ -105,11 +105,9 @@ def _by_blocks(function: Callable[..., tuple[Tensor, ...]], *probs: Tensor) -> t
 
 
 def top_list(vocabulary: Vocabulary, values: Sequence[float], ids: Sequence[int], row: Callable[[], Tensor]) -> Top:
-    """The ten most probable ids, the lowest first among equals.
-
-    ``values``, ``ids``: the largest entries of the distribution ``row`` [V], largest first. If they may lack ties with
-    the tenth, ``row`` is searched, which waits for the device again.
-    """
+    """The ten most probable ids, the lowest first among equals. ``values``, ``ids``: the largest entries of the
+    distribution ``row`` [V], largest first. If they may lack ties with the tenth, ``row`` is searched, which waits for
+    the device again."""
     end = min(TOP, len(values))
     while end < len(values) and values[end] == values[end - 1]:
         end += 1

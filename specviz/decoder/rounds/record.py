@@ -16,11 +16,9 @@ Distribution = Callable[[str, int], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class HostResults:
-    """One verified draft.
-
-    ``numbers``: by the names of ``rounds.measure``. ``draft_us``, ``test_us``: the u that drew and that tested each
-    drafted token. ``slots``: as in ``Outcome``. ``detail``: a mapping of the drafter for each drafted token, or empty.
-    """
+    """One verified draft. ``numbers``: by the names of ``rounds.measure``. ``draft_us``, ``test_us``: the u that drew
+    and that tested each drafted token. ``slots``: as in ``Outcome``. ``detail``: a mapping of the drafter for each
+    drafted token, or empty."""
 
     numbers: Mapping[str, Any]
     draft_us: Sequence[float]
@@ -156,10 +154,8 @@ class HostResults:
 
 def draft_verdicts(k: int, n_accepted: int, n_emitted: int) -> list[Verdict]:
     """The verdicts of ``k`` drafts of which the rule accepted ``n_accepted``, when ``n_emitted`` tokens were emitted.
-
     Drafts after the end of the text are ignored. Otherwise the first draft that is not accepted is rejected, and the
-    rest is untested.
-    """
+    rest is untested."""
     accepted: list[Verdict] = ["accepted"]
     ignored: list[Verdict] = ["ignored"]
     untested: list[Verdict] = ["untested"]

@@ -40,12 +40,9 @@ from specviz.decoder.tensors.sampling import NonFiniteLogits, RoundRandom, chang
 
 
 class SpeculativeDecoder:
-    """One run: the committed ids, the target, its drafters, and what stops the text.
-
-    ``drafters``: by the name in ``Settings.drafter``, which may change between rounds. Only the active one follows the
-    text; a new one reads all of it before its first round. ``inspect``: whether rounds have ranks, entropies, top lists
-    and raw distributions.
-    """
+    """One run: the committed ids, the target, its drafters, and what stops the text. ``drafters``: by the name in
+    ``Settings.drafter``, which may change between rounds. Only the active one follows the text; a new one reads all of
+    it before its first round. ``inspect``: whether rounds have ranks, entropies, top lists and raw distributions."""
 
     def __init__(
         self,
@@ -169,10 +166,8 @@ class SpeculativeDecoder:
     def _verify_and_accept(
         self, proposal: Proposal | None, settings: Settings, random: RoundRandom, timer: StageTimer
     ) -> HostResults:
-        """Verify, accept, resample, measure and transfer; the caches still hold the whole draft.
-
-        Raises NonFiniteLogits.
-        """
+        """Verify, accept, resample, measure and transfer; the caches still hold the whole draft. Raises
+        NonFiniteLogits."""
         x, q = drafted_tensors(proposal, decision_device(self.target.device))
         k = len(x)
         timer.lap()
@@ -243,10 +238,8 @@ def drafted_tensors(proposal: Proposal | None, device: torch.device) -> tuple[Te
 def verify(
     target: CausalModel, ids: Sequence[int], x: Tensor, settings: Settings, *, keep_logits: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """p float32 [K + 1, V] after the last committed id and after each drafted id of ``x`` [K], from one forward.
-
-    With ``keep_logits`` also the logits that p is made of, else None. The target's cache then holds all of these ids.
-    """
+    """p float32 [K + 1, V] after the last committed id and after each drafted id of ``x`` [K], from one forward. With
+    ``keep_logits`` also the logits that p is made of, else None. The target's cache then holds all of these ids."""
     last = to_device(torch.tensor(ids[target.length :], dtype=torch.long), target.device)
     logits = target.feed(torch.cat([last, x.to(target.device)]) if len(x) else last, keep=len(x) + 1)
     p = to_probs(logits, settings.temperature, settings.top_k, settings.top_p).to(decision_device(target.device))

@@ -8,10 +8,8 @@ from specviz.core.events import Round, StopReason
 
 @dataclass(frozen=True, slots=True)
 class StoppingCriteria:
-    """``stop`` strings are compared with the emitted bytes, so they may begin and end inside tokens.
-
-    ``context``: how many positions the target can be fed; a text may be one longer, since its last token is not fed.
-    """
+    """``stop`` strings are compared with the emitted bytes, so they may begin and end inside tokens. ``context``: how
+    many positions the target can be fed; a text may be one longer, since its last token is not fed."""
 
     end_ids: frozenset[int]
     stop: tuple[bytes, ...]
@@ -22,10 +20,8 @@ class StoppingCriteria:
         self, bytes_of: Sequence[bytes], before: bytes, n_before: int, length: int, ids: Sequence[int]
     ) -> tuple[int, StopReason | None]:
         """How many of the round's ``ids`` are emitted, and why the text ends with the last of them if it does.
-
         ``before``: the emitted bytes so far, or their tail of at least the longest stop string. ``n_before``: emitted
-        tokens so far; ``length``: prompt and emitted tokens so far.
-        """
+        tokens so far; ``length``: prompt and emitted tokens so far."""
         text = before
         for n, token in enumerate(ids, 1):
             n_bytes = len(text)

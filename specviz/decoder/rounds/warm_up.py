@@ -44,11 +44,9 @@ def insert_after_first(rounds: Iterator[Round], more: Callable[[], Iterator[Even
 
 
 def keep_warm(run: SpeculativeDecoder, models: Sequence[CausalModel], rounds: Iterator[Round]) -> Iterator[Round]:
-    """The ``rounds`` of ``run``, each timed as if it followed the previous one immediately.
-
-    An idle processor lowers its clock and loses its caches: after 0.2 s, rounds of 14 ms took a third longer. So after
-    a pause, short rounds are preceded by untimed dry runs, and the caches of ``models`` restored.
-    """
+    """The ``rounds`` of ``run``, each timed as if it followed the previous one immediately. An idle processor lowers
+    its clock and loses its caches: after 0.2 s, rounds of 14 ms took a third longer. So after a pause, short rounds are
+    preceded by untimed dry runs, and the caches of ``models`` restored."""
     for round_ in rounds:
         left_s = time.perf_counter()
         yield round_

@@ -40,11 +40,9 @@ Decide = Callable[[Tensor, Tensor | None, Tensor, Tensor], Outcome]
 
 
 def decide_exact(p: Tensor, q: Tensor | None, x: Tensor, us: Tensor) -> Outcome:
-    """Accept draft i iff u_i < min(1, p_i(x_i)/q_i(x_i)), left to right up to the first rejection.
-
-    Leviathan et al. 2023, Algorithm 1. The next token comes from the residual after a rejection, else from the last row
-    of p: a bonus token, or a plain one without drafts.
-    """
+    """Accept draft i iff u_i < min(1, p_i(x_i)/q_i(x_i)), left to right up to the first rejection. Leviathan et al.
+    2023, Algorithm 1. The next token comes from the residual after a rejection, else from the last row of p: a bonus
+    token, or a plain one without drafts."""
     if q is None:
         return _plain(p, us)
     k, column = len(x), x.unsqueeze(-1)
@@ -66,11 +64,9 @@ def decide_exact(p: Tensor, q: Tensor | None, x: Tensor, us: Tensor) -> Outcome:
 
 
 def decide_equality(p: Tensor, q: Tensor | None, x: Tensor, us: Tensor) -> Outcome:
-    """Accept draft i iff it equals the target's sample y_i, drawn from p_i by u_i, up to the first that differs.
-
-    q is not used. The next token is the sample that differed, else drawn from the last row of p: a bonus token, or a
-    plain one without drafts.
-    """
+    """Accept draft i iff it equals the target's sample y_i, drawn from p_i by u_i, up to the first that differs. q is
+    not used. The next token is the sample that differed, else drawn from the last row of p: a bonus token, or a plain
+    one without drafts."""
     if q is None:
         return _plain(p, us)
     k = len(x)
@@ -91,10 +87,8 @@ DECIDE: Mapping[str, Decide] = {"exact": decide_exact, "equality": decide_equali
 
 
 def residual(p: Tensor, q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """max(0, p - q) for p, q [..., V] in float64, its sum [..., 1], and whether that is 0: then p replaces it.
-
-    Drawing a rejected position from it makes the marginal of the accept test p (Leviathan et al. 2023, A.1).
-    """
+    """max(0, p - q) for p, q [..., V] in float64, its sum [..., 1], and whether that is 0: then p replaces it. Drawing
+    a rejected position from it makes the marginal of the accept test p (Leviathan et al. 2023, A.1)."""
     p64 = p.double()
     excess = (p64 - q).clamp_min_(0.0)
     mass = excess.sum(-1, keepdim=True)

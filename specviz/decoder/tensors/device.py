@@ -26,10 +26,8 @@ def to_device(values: ArrayLike, device: torch.device) -> Tensor:
 
 
 def to_host(parts: Mapping[str, Tensor]) -> dict[str, Any]:
-    """``parts``, all on one device and exact in float64, as nested lists under the same names.
-
-    This is the one transfer of a round; it waits for the device once.
-    """
+    """``parts``, all on one device and exact in float64, as nested lists under the same names. This is the one transfer
+    of a round; it waits for the device once."""
     flat = torch.cat([part.flatten().double() for part in parts.values()]).cpu().numpy()
     lists, start = {}, 0
     for name, part in parts.items():
@@ -88,10 +86,8 @@ def median_ms(
 
 @contextmanager
 def peak_memory(device: torch.device) -> Iterator[Callable[[], int | None]]:
-    """A function that returns the most bytes in use since the block began, None if unknown.
-
-    On CUDA the bytes of tensors on ``device``, otherwise of the whole process, whose peak only Linux can reset.
-    """
+    """A function that returns the most bytes in use since the block began, None if unknown. On CUDA the bytes of
+    tensors on ``device``, otherwise of the whole process, whose peak only Linux can reset."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         yield lambda: torch.cuda.max_memory_allocated(device)

@@ -48,10 +48,8 @@ def max_shifted(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def to_probs(logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
-    """The distribution float32 [..., V] to sample from, for max-shifted ``logits`` [..., V].
-
-    Temperature, then top-k, then top-p; ties at a cut stay. Greedy: one-hot at the lowest id of the maximum.
-    """
+    """The distribution float32 [..., V] to sample from, for max-shifted ``logits`` [..., V]. Temperature, then top-k,
+    then top-p; ties at a cut stay. Greedy: one-hot at the lowest id of the maximum."""
     if is_greedy(temperature):
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
     if temperature != 1.0:
@@ -67,10 +65,8 @@ def to_probs(logits: Tensor, temperature: float, top_k: int | None, top_p: float
 
 
 def _top_p_threshold(probs: Tensor, top_p: float) -> Tensor:
-    """The smallest probability [..., 1] that top-p keeps: of the fewest that sum to ``top_p``.
-
-    On a CPU only the head is sorted if it suffices; elsewhere sorting all costs less than waiting for that answer.
-    """
+    """The smallest probability [..., 1] that top-p keeps: of the fewest that sum to ``top_p``. On a CPU only the head
+    is sorted if it suffices; elsewhere sorting all costs less than waiting for that answer."""
     if probs.device.type == "cpu" and probs.shape[-1] > HEAD:
         rows = [_row_threshold(row, top_p) for row in probs.reshape(-1, probs.shape[-1])]
         return torch.cat(rows).reshape(*probs.shape[:-1], 1)
@@ -101,11 +97,8 @@ def _n_below(descending: Tensor, top_p: float) -> Tensor:
 
 
 def inverse_cdf(weights: Tensor, u: Tensor) -> Tensor:
-    """The id [1] drawn from ``weights`` [V], unnormalised probabilities, by ``u`` float64 [1] in [0, 1).
-
-    The first whose cumulative sum exceeds u times the total. LARGEST_U keeps that product below the total despite
-    rounding.
-    """
+    """The id [1] drawn from ``weights`` [V], unnormalised probabilities, by ``u`` float64 [1] in [0, 1). The first
+    whose cumulative sum exceeds u times the total. LARGEST_U keeps that product below the total despite rounding."""
     cdf = weights.cumsum(-1, dtype=torch.float64)
     threshold = cdf[-1:] * u.clamp_max(LARGEST_U)
     return torch.searchsorted(cdf, threshold, right=True).clamp_max_(len(weights) - 1)  # NaN is beyond the end

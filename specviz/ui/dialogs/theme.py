@@ -16,10 +16,8 @@ SAMPLED: tuple[TokenKind, ...] = ("accepted", "rejected", "resampled", "bonus")
 
 
 class ThemeScreen(ModalDialog[str]):
-    """Previews the theme under the cursor. Enter keeps it and returns its name; escape restores the previous one.
-
-    The dialog is at the right edge, so that the screen stays visible.
-    """
+    """Previews the theme under the cursor. Enter keeps it and returns its name; escape restores the previous one. The
+    dialog is at the right edge, so that the screen stays visible."""
 
     DEFAULT_CSS = """
     ThemeScreen {

@@ -59,10 +59,8 @@ class Inspector(CellWidget, ScrollView, can_focus=False, panel=True, tokens=True
         special_ids: Set[int] = frozenset(),
         known: RowStage = "decided",
     ) -> None:
-        """Show row ``row`` of ``round`` (K: its last token); without a round the tokens of ``prompt``.
-
-        ``known``: how much of the row may be shown; nothing of a hidden one.
-        """
+        """Show row ``row`` of ``round`` (K: its last token); without a round the tokens of ``prompt``. ``known``: how
+        much of the row may be shown; nothing of a hidden one."""
         if known == "hidden":
             round, prompt = None, None
         prompt, row = (prompt, 0) if round is None else (None, row)

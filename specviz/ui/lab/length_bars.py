@@ -15,10 +15,8 @@ _LABELLED = 5
 def bars(
     values: Sequence[float], measured: Sequence[float] | None, width: int, rows: int, glyphs: Glyphs
 ) -> list[list[Part]]:
-    """``rows`` lines of bars over a line with i = 1, 2, ...; ``measured`` (of the same length) marks shares.
-
-    Those that do not fit are omitted.
-    """
+    """``rows`` lines of bars over a line with i = 1, 2, ...; ``measured`` (of the same length) marks shares. Those that
+    do not fit are omitted."""
     cells = max(1, min(_WIDEST, width // max(1, len(values))))
     shown = values[: width // cells]
     labelled = cells >= _LABELLED and rows >= 3

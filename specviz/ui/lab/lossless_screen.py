@@ -18,10 +18,8 @@ from specviz.ui.widgets.bars import KeyBar, StatusLine
 
 
 class LosslessScreen(Screen[None]):
-    """Steps through a tested position of the run, or of a toy pair where there is none to show.
-
-    Where the round of a position cannot be read back, what was shown stays and the title says so.
-    """
+    """Steps through a tested position of the run, or of a toy pair where there is none to show. Where the round of a
+    position cannot be read back, what was shown stays and the title says so."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PAGE_KEYS)
     AUTO_FOCUS = ""

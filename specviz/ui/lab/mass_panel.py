@@ -17,10 +17,8 @@ _RESAMPLED, _ASCII_RESAMPLED = "▒", "="
 
 
 class MassPanel(CellWidget, panel=True):
-    """A row an id; a step reveals more of each row, and the rows do not move.
-
-    Bars share one scale, but for the row of all other ids, which has its own.
-    """
+    """A row an id; a step reveals more of each row, and the rows do not move. Bars share one scale, but for the row of
+    all other ids, which has its own."""
 
     PREFIX = "mass"
     DEFAULT_CSS = """

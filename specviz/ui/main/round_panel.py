@@ -32,10 +32,8 @@ _MAX_NOTE_LINES = 4
 
 
 class RoundPanel(CellWidget, panel=True, tokens=True):
-    """The table of a round, the sentence about the chosen row, the times.
-
-    Rows do not move: one is reserved for every position of the largest K seen and one for the last token.
-    """
+    """The table of a round, the sentence about the chosen row, the times. Rows do not move: one is reserved for every
+    position of the largest K seen and one for the last token."""
 
     PREFIX = "round"
     DEFAULT_CSS = """
@@ -74,10 +72,8 @@ class RoundPanel(CellWidget, panel=True, tokens=True):
         end: End | None = None,
         reveal: Reveal | None = None,
     ) -> None:
-        """Show ``round`` with ``row`` chosen; None: the row worth explaining. ``max_k``: the rows to reserve.
-
-        With ``reveal`` only what is known in that phase; a row still hidden gives way to the one the phase is about.
-        """
+        """Show ``round`` with ``row`` chosen; None: the row worth explaining. ``max_k``: the rows to reserve. With
+        ``reveal`` only what is known in that phase; a row still hidden gives way to the one the phase is about."""
         reveal = partial_reveal(reveal)
         self.set_titles(
             headline(round, reveal, self._glyphs) if round else "Round",

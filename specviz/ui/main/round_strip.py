@@ -25,10 +25,8 @@ def level(n: int, max_n: int, glyphs: Glyphs) -> str:
 
 
 def window(count: int, shown: int, room: int, first: int) -> int:
-    """The 0-based first round to draw so that ``room`` cells show round ``shown``.
-
-    It moves from ``first`` as little as needed; while the shown round is the last, it keeps to the end.
-    """
+    """The 0-based first round to draw so that ``room`` cells show round ``shown``. It moves from ``first`` as little as
+    needed; while the shown round is the last, it keeps to the end."""
     last = max(0, count - room)
     if shown >= count:
         return last

@@ -72,10 +72,8 @@ class TextPanel(CellWidget, ScrollView, can_focus=False, panel=True, tokens=True
         self.show(self._view.shown, self._row, self._reveal)
 
     def show(self, shown: int, row: int | None = None, reveal: Reveal | None = None) -> None:
-        """Show the text as of round ``shown`` (0: the prompt), the cursor on ``row`` of that round.
-
-        With ``reveal`` that round only up to that phase.
-        """
+        """Show the text as of round ``shown`` (0: the prompt), the cursor on ``row`` of that round. With ``reveal``
+        that round only up to that phase."""
         reveal = partial_reveal(reveal)
         before, following = self._view.shown, self._following
         ahead = shown > before

@@ -10,11 +10,9 @@ from specviz.stats.run_stats import Rates, RunStats
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The rounds of the segment on screen, up to the round shown, and their rates.
-
-    ``stats`` is their source, ``drafts`` their drafted tokens, ``shown`` the round shown, ``recorded`` the number of
-    rounds; ``settings`` are those of the round shown, None before the first.
-    """
+    """The rounds of the segment on screen, up to the round shown, and their rates. ``stats`` is their source,
+    ``drafts`` their drafted tokens, ``shown`` the round shown, ``recorded`` the number of rounds; ``settings`` are
+    those of the round shown, None before the first."""
 
     stats: RunStats
     shown: int

@@ -48,11 +48,9 @@ GO = Hint(("go",), "go to its round", ("enter",))
 
 
 class MetricsScreen(Dialog[tuple[int, int]]):
-    """Shows a timeline and follows it; gives the (round, row) to go to, or None.
-
-    A round shown up to one of its phases does not count yet. Only the tab in view is computed, and only where it is
-    another one or the timeline has changed.
-    """
+    """Shows a timeline and follows it; gives the (round, row) to go to, or None. A round shown up to one of its phases
+    does not count yet. Only the tab in view is computed, and only where it is another one or the timeline has
+    changed."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [

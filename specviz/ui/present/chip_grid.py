@@ -11,10 +11,8 @@ SMALLEST_BOX = 3
 @dataclass(frozen=True, slots=True)
 class ChipForm:
     """How a place is built, in lines from above: the token's box, its test as a bar, its verdict, what takes its place.
-
-    ``sign`` 0: the verdict is in the box. ``least``: cells of a chip below which the form is too narrow; ``gap``
-    and ``apart``: cells between chips and lines between rows of chips.
-    """
+    ``sign`` 0: the verdict is in the box. ``least``: cells of a chip below which the form is too narrow; ``gap`` and
+    ``apart``: cells between chips and lines between rows of chips."""
 
     box: int
     bar: int
@@ -64,10 +62,8 @@ class ChipGrid:
 
 
 def grid(places: int, width: int, height: int) -> ChipGrid:
-    """The grid of the largest form in which ``places`` chips fit into ``width`` cells and ``height`` lines.
-
-    Where none fits the smallest form is given, higher than ``height``.
-    """
+    """The grid of the largest form in which ``places`` chips fit into ``width`` cells and ``height`` lines. Where none
+    fits the smallest form is given, higher than ``height``."""
     for form in CHIP_FORMS:
         made = _grid(places, width, form)
         if made.height <= height and made.cells >= form.least:

@@ -35,9 +35,7 @@ PhasePosition = tuple[int, int, int]
 
 class PresentScreen(RunActions):
     """Shows the transport's timeline; it reveals by stepping the transport's phases, which itself stays paused.
-
-    ``opened_by_key``: from the main screen, to which escape and q then go back.
-    """
+    ``opened_by_key``: from the main screen, to which escape and q then go back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         binding for keys in PRESENT_KEYS.values() for key in keys for binding in key.bindings()

@@ -22,10 +22,8 @@ NOWHERE: RoundRow = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A token that was found: where it is, its bytes, its verdict or origin, and why it is listed.
-
-    ``drafted``: whether it has a position in a draft, else it is the round's last token.
-    """
+    """A token that was found: where it is, its bytes, its verdict or origin, and why it is listed. ``drafted``: whether
+    it has a position in a draft, else it is the round's last token."""
 
     round: int
     row: int

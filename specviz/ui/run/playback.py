@@ -40,10 +40,8 @@ def with_temperature_step(settings: Settings, steps: int) -> Settings:
 
 class Playback:
     """Drives one session and one timeline, and owns whether the run is paused (``mode``); the session only has permits.
-
     Recorded rounds are shown again, never sampled again. ``monitor`` knows which rounds hit a breakpoint: the session
-    has stopped sampling after them, and playing stops at them. ``loop``: playing starts again at the end.
-    """
+    has stopped sampling after them, and playing stops at them. ``loop``: playing starts again at the end."""
 
     def __init__(
         self,
@@ -185,11 +183,9 @@ class Playback:
         self.timeline.show(index, row)
 
     def step_phase(self, step: int) -> bool:
-        """Pause, then go one phase forward (1) or back (-1), across rounds.
-
-        After the last phase of the newest round another round is sampled and shown phase by phase; if one is in
-        progress, it is that one. False: the next round cannot be read back.
-        """
+        """Pause, then go one phase forward (1) or back (-1), across rounds. After the last phase of the newest round
+        another round is sampled and shown phase by phase; if one is in progress, it is that one. False: the next round
+        cannot be read back."""
         timeline = self.timeline
         self._stepping_phases = step > 0
         sampling = self.mode == "running" and timeline.at_end and not timeline.timing

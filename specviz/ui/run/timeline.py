@@ -156,11 +156,8 @@ class Timeline:
         return tuple(notice.message for notice in self.notices if notice.permanent)
 
     def show(self, index: int, row: int | None = None) -> bool:
-        """Show a round by its 1-based index, clamped to the rounds available, with the cursor on ``row``.
-
-        Moving to another row of the same round keeps its phase. False: the round cannot be read back, and nothing
-        changes.
-        """
+        """Show a round by its 1-based index, clamped to the rounds available, with the cursor on ``row``. Moving to
+        another row of the same round keeps its phase. False: the round cannot be read back, and nothing changes."""
         index = max(0, min(index, self.total))
         if index != self.shown:
             try:

@@ -78,9 +78,7 @@ def svg(lines: Lines, cells: int, theme: TerminalTheme) -> str:
 
 def _pieces(run: str, lined: bool) -> Iterator[tuple[str, int, int]]:
     """(text, cell it begins at, cells): words of plain characters together, every other character for itself.
-
-    ``lined``: a line runs through or beneath, so blanks are drawn as well.
-    """
+    ``lined``: a line runs through or beneath, so blanks are drawn as well."""
     at = 0
     for word in _words(run, lined):
         size = sum(cells for *_, cells in split_graphemes(word)[0])

@@ -16,9 +16,7 @@ DrawnLine = tuple[list[tuple[str, Style]], Style]
 
 class LineList(CellWidget, ScrollView, can_focus=False):
     """A head and lines below it, one of them chosen; only what can be seen is drawn, and again where it changed.
-
-    Subclasses say how many lines there are and draw them; they call ``choose`` when they show others.
-    """
+    Subclasses say how many lines there are and draw them; they call ``choose`` when they show others."""
 
     DEFAULT_CSS = """
     LineList {
@@ -58,10 +56,8 @@ class LineList(CellWidget, ScrollView, can_focus=False):
         self.choose(self._chosen + lines)
 
     def choose(self, index: int, *, top: int | None = None) -> None:
-        """Select the nearest existing line and bring it into view; ``top``: the line to show first.
-
-        To be called, too, when the lines have become others.
-        """
+        """Select the nearest existing line and bring it into view; ``top``: the line to show first. To be called, too,
+        when the lines have become others."""
         self._chosen = max(0, min(index, self.row_count - 1))
         self.virtual_size = Size(self.scrollable_content_region.width, self.row_count + 1)
         before = round(self.scroll_target_y)

@@ -144,9 +144,7 @@ def read_prompts(text: str) -> tuple[str, ...]:
 
 def with_prompts(options: RunOptions, file: str | None, *, one_given: bool) -> RunOptions:
     """``options`` with the prompts to measure: those of ``file``, or their own if ``one_given``, or the bundled ones.
-
-    Raises click.UsageError for a file without prompts, or with both.
-    """
+    Raises click.UsageError for a file without prompts, or with both."""
     if file is not None and one_given:
         raise click.UsageError("--prompts cannot be combined with --prompt or --prompt-file.")
     if one_given:
@@ -262,10 +260,8 @@ def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]", *,
 
 @contextmanager
 def _progress(total: int, label: str = "measuring") -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr if that is a terminal. Yields the function to call after each task.
-
-    The bar is drawn only between tasks, so that nothing else runs during a measurement.
-    """
+    """A progress bar on stderr if that is a terminal. Yields the function to call after each task. The bar is drawn
+    only between tasks, so that nothing else runs during a measurement."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
