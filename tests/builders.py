@@ -349,3 +349,34 @@ def _toy_emitted(
         entropy_p=_toy_entropy(p),
         p_top=_toy_top(p),
     )
+
+
+def counted_round(
+    index: int, start: int, k: int, accepted: int, *, settings: Settings, emitted: int | None = None, **known: Any
+) -> Round:
+    """The round of a source that reports counts alone: ``k`` tokens drafted as a chain, the first ``accepted`` of them
+    accepted, ``emitted`` tokens added to the text (None: accepted + 1). Fewer than that: the text ended in the draft.
+    ``known``: further fields of the round. Raises ValueError for counts that no round has."""
+    emitted = accepted + 1 if emitted is None else emitted
+    if not 0 <= accepted <= k or not max(1, accepted) <= emitted <= accepted + 1:
+        raise ValueError(f"no round drafts {k} tokens, accepts {accepted} and emits {emitted}")
+    cut = emitted == accepted
+    rejected = not cut and accepted < k
+    verdicts: list[Verdict] = ["ignored" if cut else "untested"] * k
+    verdicts[:accepted] = ["accepted"] * accepted
+    if rejected:
+        verdicts[accepted] = "rejected"
+    origins: list[Origin] = ["accepted"] * accepted
+    if not cut:
+        origins.append("resampled" if rejected else "bonus" if k else "plain")
+    return Round(
+        index=index,
+        start=start,
+        k=k,
+        settings=settings,
+        drafted=tuple(Drafted(verdict=verdict) for verdict in verdicts),
+        emitted=tuple(Emitted(origin=origin) for origin in origins),
+        n_accepted=accepted,
+        tested=accepted + rejected,
+        **known,
+    )

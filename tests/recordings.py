@@ -172,3 +172,12 @@ headers = st.builds(
     st.lists(_ids, max_size=3).map(tuple),
     st.builds(Prompt, TEXT, st.lists(st.builds(Token, _ids, _bytes), max_size=4).map(tuple)),
 )
+
+
+def without_top_lists(event: Round) -> Round:
+    """The round without its top lists, raw distributions and details: what numbers, text and conditions need."""
+    return replace(
+        event,
+        drafted=tuple(replace(d, p_top=(), q_top=(), residual_top=(), raw=None, detail={}) for d in event.drafted),
+        emitted=tuple(replace(e, p_top=(), raw=None) for e in event.emitted),
+    )

@@ -152,7 +152,7 @@ class Round:
 
     ``k`` is K_r, the number actually drafted (= len(drafted)); the configured K is ``settings.k``.
     ``start`` is the absolute position of the first emitted token. drafted = accepted + rejected + untested + ignored.
-    The tokens of a round known by its counts alone have a verdict or an origin only: see ``source.counted_round``.
+    The tokens of a round known by its counts alone have a verdict or an origin only.
     A draft is a chain unless it has a ``path``: the rows of the accepted tokens of a tree, from the root.
     """
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-from specviz.core.events import Drafted, Emitted, Event, Origin, Round, Settings, Verdict
+from specviz.core.events import Event, Settings
 from specviz.core.options import RunRequest
 
 Emit = Callable[[Event], None]
@@ -50,34 +50,3 @@ class Source(Protocol):
         ``settings`` is called at the start of each round. Once ``stopped`` returns true the iterator ends as soon as
         it can, without End and without a partial round. Closing the iterator early is always allowed.
         """
-
-
-def counted_round(
-    index: int, start: int, k: int, accepted: int, *, settings: Settings, emitted: int | None = None, **known: Any
-) -> Round:
-    """The round of a source that reports counts alone: ``k`` tokens drafted as a chain, the first ``accepted`` of them
-    accepted, ``emitted`` tokens added to the text (None: accepted + 1). Fewer than that: the text ended in the draft.
-    ``known``: further fields of the round. Raises ValueError for counts that no round has."""
-    emitted = accepted + 1 if emitted is None else emitted
-    if not 0 <= accepted <= k or not max(1, accepted) <= emitted <= accepted + 1:
-        raise ValueError(f"no round drafts {k} tokens, accepts {accepted} and emits {emitted}")
-    cut = emitted == accepted
-    rejected = not cut and accepted < k
-    verdicts: list[Verdict] = ["ignored" if cut else "untested"] * k
-    verdicts[:accepted] = ["accepted"] * accepted
-    if rejected:
-        verdicts[accepted] = "rejected"
-    origins: list[Origin] = ["accepted"] * accepted
-    if not cut:
-        origins.append("resampled" if rejected else "bonus" if k else "plain")
-    return Round(
-        index=index,
-        start=start,
-        k=k,
-        settings=settings,
-        drafted=tuple(Drafted(verdict=verdict) for verdict in verdicts),
-        emitted=tuple(Emitted(origin=origin) for origin in origins),
-        n_accepted=accepted,
-        tested=accepted + rejected,
-        **known,
-    )

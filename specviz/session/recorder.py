@@ -14,7 +14,7 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Failed, Header, Round, StopReason
 from specviz.core.safe_text import visible
 from specviz.stats.run_stats import RunStats
-from specviz.trace.jsonl import dump
+from specviz.trace.codec import encode
 from specviz.trace.round_store import RoundFile
 
 IN_MEMORY = 2**26
@@ -96,7 +96,7 @@ class Recorder:
 
     def _record(self, event: Event) -> None:
         self._stats.add(event)
-        line = dump(event, self._stats.summary() if isinstance(event, End) else None)
+        line = encode(event, self._stats.summary() if isinstance(event, End) else None)
         if line is None:
             return
         data = line.encode() + b"\n"
@@ -142,7 +142,7 @@ class SpooledRounds:
 
     def add(self, event: Event) -> None:
         """Keep the event if it is a round. Raises OSError if the disk is full."""
-        if isinstance(event, Round) and (line := dump(event)):
+        if isinstance(event, Round) and (line := encode(event)):
             with self.lines.lock:
                 offset = self._file.seek(0, os.SEEK_END)
                 self._file.write(line.encode() + b"\n")

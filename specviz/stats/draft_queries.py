@@ -69,18 +69,12 @@ class RejectedId:
     lost: float
 
 
-def drafted_rows(drafts: Drafts) -> list[DraftedRow]:
-    """Every drafted token, in order."""
-    selected = range_of(drafts)
-    return [_row(selected.table, *values) for values in selected.rows.tolist()]
-
-
 def top_rows(drafts: Drafts, rank: Rank, limit: int) -> LazyRanking[DraftedRow]:
     """The first ``limit`` tested tokens by ``rank``, ties in the order of drafting, without those that lack its
     number."""
     selected = range_of(drafts)
     table, indices = selected.table, selected.top(rank, limit)
-    return LazyRanking(indices, selected.count(rank), lambda i: _row(table, *table.rows[indices[i]].item()))
+    return LazyRanking(indices, selected.count(rank), lambda i: drafted_row(table, *table.rows[indices[i]].item()))
 
 
 def top_ids(drafts: Drafts, limit: int | None = None) -> LazyRanking[RejectedId]:
@@ -93,11 +87,6 @@ def top_ids(drafts: Drafts, limit: int | None = None) -> LazyRanking[RejectedId]
     indices = rejected[order]
     shown: TokenCounts = counts[indices]
     return LazyRanking(indices, len(rejected), lambda i: RejectedId(*tokens[indices[i]], *shown[i].item()))
-
-
-def rejected_ids(drafts: Drafts) -> list[RejectedId]:
-    """All of ``top_ids``."""
-    return list(top_ids(drafts))
 
 
 def costliest_rejection(drafts: Drafts, key: int) -> tuple[int, int]:
@@ -149,23 +138,12 @@ def range_of(drafts: Drafts) -> DraftRange:
     return (drafts if isinstance(drafts, DraftTable) else DraftTable.of(drafts)).whole
 
 
-def _row(table: DraftTable, round: int, row: int, token: int, verdict: int, *numbers: float) -> DraftedRow:
+def drafted_row(table: DraftTable, round: int, row: int, token: int, verdict: int, *numbers: float) -> DraftedRow:
+    """The row of ``table`` with these values."""
     p, q, _, rule_overlap, u, accept_prob, lost = numbers
     id, data = table.tokens[token] if token >= 0 else (None, None)
-    return DraftedRow(
-        round,
-        row,
-        id,
-        data,
-        VERDICTS[verdict],
-        _defined(p),
-        _defined(q),
-        _defined(p / q) if q else None,
-        _defined(rule_overlap),
-        _defined(u),
-        _defined(accept_prob),
-        _defined(lost),
-    )
+    known = map(_defined, (p, q, p / q if q else math.nan, rule_overlap, u, accept_prob, lost))
+    return DraftedRow(round, row, id, data, VERDICTS[verdict], *known)
 
 
 def _defined(value: Any) -> float | None:

@@ -98,11 +98,6 @@ class RunStats:
         last = self._clamp(last)
         return self._settings[last - 1] if last else None
 
-    def verify_time(self, m: int, last: int | None = None) -> float | None:
-        """T_verify(m): the median verify time in milliseconds of rounds with m ids (K_r + 1), without the run's first
-        round. None without such a round."""
-        return dict(self.verify_times(last)).get(m)
-
     def verify_times(self, last: int | None = None) -> tuple[tuple[int, float], ...]:
         """(m, T_verify(m)) for every m that occurred, ascending."""
         return tuple(sorted(self._verify_medians.query(2, max(1, self._clamp(last))).items()))

@@ -17,7 +17,7 @@ from specviz.core.gc_paused import nothing_collected
 from specviz.core.invariants import contradiction, inconsistency
 from specviz.core.rule import RULES
 from specviz.core.safe_text import visible
-from specviz.trace.codec import Recorded, decode, encode
+from specviz.trace.codec import Recorded, decode
 from specviz.trace.refusal import BadLine, NewerVersion, TruncatedLine, quote
 
 
@@ -30,9 +30,6 @@ class Trace:
     rounds: tuple[Round, ...]
     end: End | None
     incomplete: bool = False
-
-
-dump = encode
 
 
 def load_line(line: bytes, *, compact: bool = False) -> Recorded:
@@ -160,15 +157,6 @@ def _lines(path: Path, name: str) -> Iterator[tuple[int, bytes, bool]]:
         raise SpecvizError(f"{name}: no permission to read it.") from None
     except (OSError, ValueError) as error:
         raise SpecvizError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-
-
-def without_top_lists(event: Round) -> Round:
-    """The round without its top lists, raw distributions and details: what numbers, text and conditions need."""
-    return replace(
-        event,
-        drafted=tuple(replace(d, p_top=(), q_top=(), residual_top=(), raw=None, detail={}) for d in event.drafted),
-        emitted=tuple(replace(e, p_top=(), raw=None) for e in event.emitted),
-    )
 
 
 def _share_top_lists(event: Round) -> Round:

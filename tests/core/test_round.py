@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from specviz.core.events import Round
-from specviz.trace.jsonl import dump, load_line
+from specviz.trace.codec import encode
+from specviz.trace.jsonl import load_line
 from tests.rounds import round_of
 
 
@@ -57,6 +58,6 @@ def test_a_tree_is_read_by_its_path() -> None:
 
 
 def test_only_a_tree_writes_parents_and_a_path() -> None:
-    line = dump(chain("aru"))
+    line = encode(chain("aru"))
     assert line is not None and '"parent"' not in line and '"path"' not in line
     assert load_line(line.encode()) == chain("aru")

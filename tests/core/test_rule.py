@@ -9,13 +9,15 @@ from specviz.core.rule import RULES, Rule, rule_of
 from specviz.render.explanations import explain
 from specviz.render.glyphs import UNICODE
 from specviz.render.phases import Reveal, explain_phase
-from specviz.stats.draft_queries import drafted_rows, overlap_histogram
-from specviz.trace.jsonl import dump, load_line
+from specviz.stats.draft_queries import overlap_histogram
+from specviz.trace.codec import encode
+from specviz.trace.jsonl import load_line
 from specviz.ui.main.round_rows import Columns, RoundTable
 from specviz.ui.metrics.acceptance import rate_facts
 from specviz.ui.present.captions import caption
 from tests.builders import known
 from tests.rounds import fold, round_of
+from tests.stats.drafted_rows import drafted_rows
 
 
 def half_overlap(drafted: Drafted) -> float:
@@ -69,7 +71,7 @@ def test_an_added_rule_is_explained_in_its_own_words(half: Rule) -> None:
 
 
 def test_a_trace_of_an_added_rule_can_be_read(half: Rule) -> None:
-    line = dump(ROUNDS[0])
+    line = encode(ROUNDS[0])
     assert line is not None
     read = load_line(line.encode())
     assert isinstance(read, Round) and read.settings.rule == "half"

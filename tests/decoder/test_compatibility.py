@@ -21,8 +21,9 @@ from transformers import (
 
 from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
-from specviz.decoder.pairing.compatibility import PairFacts, raise_refusals, read_pair
+from specviz.decoder.pairing.compatibility import PairFacts, raise_refusals
 from tests.decoder.models import Shelf, one_hot, random, save_model, save_tokenizer, save_wrapped, scripted, words
+from tests.decoder.pairs import read_pair
 from tests.decoder.run_helpers import Feeds, opened, play, setting
 
 

@@ -12,9 +12,9 @@ from specviz.core.options import PairOptions
 from specviz.decoder.drafters.early_exit import ExitPlan, plan_exit
 from specviz.decoder.models import rollback
 from specviz.decoder.models.layer_list import find_layers
-from specviz.decoder.pairing.compatibility import read_pair
 from tests.decoder.family_models import FAMILIES, random_of
 from tests.decoder.models import Shelf, save_model
+from tests.decoder.pairs import read_pair
 from tests.decoder.run_helpers import Feeds, Opened, opened, play, setting
 from tests.decoder.test_families import assert_drafts_are_own, is_greedy, prompt_of, prompts_are_ids  # noqa: F401
 

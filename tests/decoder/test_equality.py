@@ -11,7 +11,8 @@ import torch
 from specviz.decoder.tensors.accept import decide_equality
 from specviz.decoder.tensors.sampling import RoundRandom
 from specviz.maths import rules
-from specviz.trace.jsonl import dump, load_line
+from specviz.trace.codec import encode
+from specviz.trace.jsonl import load_line
 from tests.decoder.models import Shelf, everywhere
 from tests.decoder.one_round_sampler import Known, agreement_z, first_p_value, p_value, repeated
 from tests.decoder.run_helpers import opened, play, setting
@@ -79,7 +80,7 @@ def test_a_run_says_what_was_compared(shelf: Shelf) -> None:
             assert (last.id, round_.last_u, last.residual) == (rejected.target_sample, rejected.u, None)
         else:
             assert round_.last_u == uniforms.values[0]
-        assert load_line(str(dump(round_)).encode()).settings.rule == "equality"  # type: ignore[union-attr]
+        assert load_line(str(encode(round_)).encode()).settings.rule == "equality"  # type: ignore[union-attr]
     rates = run.stats.whole()
     assert rates.alpha_overlap == pytest.approx(0.2, abs=1e-6)
     assert rates.alpha_tested == pytest.approx(0.2, abs=3 * 0.4 / sqrt(rates.tested))

@@ -21,10 +21,11 @@ from specviz.core.options import PairOptions
 from specviz.decoder.loading import pair as loading
 from specviz.decoder.models import causal_model, rollback
 from specviz.decoder.models.cache_support import RECOMPUTE, rollback_method, unsupported_reason
-from specviz.decoder.pairing.compatibility import raise_refusals, read_pair
+from specviz.decoder.pairing.compatibility import raise_refusals
 from specviz.decoder.pairing.prompt import EncodedPrompt
 from tests.decoder.family_models import FAMILIES, VOCAB, WINDOW, Family, random_of
 from tests.decoder.models import Shelf, noisy, save_model, save_tokenizer, words
+from tests.decoder.pairs import read_pair
 from tests.decoder.run_helpers import Feeds, Opened, Played, opened, play, setting
 
 N = 24

@@ -18,10 +18,10 @@ from specviz.core.options import PairOptions, RunOptions
 from specviz.decoder.checkpoints import download
 from specviz.decoder.checkpoints import hub as hub_module
 from specviz.decoder.checkpoints.hub import Locator, PairLocations, fetch
-from specviz.decoder.pairing.compatibility import read_pair
 from specviz.decoder.source import LiveSource
 from tests.decoder.fake_hub import COMMIT, FakeHub, Model, standing_in
 from tests.decoder.models import Shelf
+from tests.decoder.pairs import read_pair
 
 SECRET = "hf_SecretSecretSecret"
 WITH = {"README.md": b"# x", "consolidated.safetensors": b"0" * 99, "pytorch_model.bin": b"0" * 99, "a/b.json": b"{}"}

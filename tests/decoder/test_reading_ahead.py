@@ -18,12 +18,13 @@ from specviz.decoder.loading import pair as pair_loading
 from specviz.decoder.loading import weights as loading
 from specviz.decoder.loading.background import BackgroundTask, Cancelled
 from specviz.decoder.loading.weights import load_weights
-from specviz.decoder.pairing.compatibility import read_pair, with_tokenizers
+from specviz.decoder.pairing.compatibility import with_tokenizers
 from specviz.decoder.pairing.model_info import ModelFiles, read_files
 from specviz.decoder.pairing.placement import Placement
 from specviz.decoder.source import LiveSource
 from specviz.decoder.tensors.device import peak_memory
 from tests.decoder.models import Shelf, random, save_model, save_tokenizer, words
+from tests.decoder.pairs import read_pair
 from tests.decoder.run_helpers import opened, play, setting
 
 PATIENCE_S = 20.0

@@ -17,7 +17,8 @@ from specviz.core.rule import RULES
 from specviz.decoder.tensors.accept import DECIDE
 from specviz.decoder.tensors.device import to_host
 from specviz.stats.run_stats import RunStats
-from specviz.trace.jsonl import dump, load_line
+from specviz.trace.codec import encode
+from specviz.trace.jsonl import load_line
 from tests.decoder.models import Shelf, everywhere, text_of
 from tests.decoder.run_helpers import Opened, Played, opened, play, setting
 
@@ -153,7 +154,7 @@ def test_without_inspection_everything_else_is_the_same(shelf: Shelf, rule: str,
     for token in tokens:
         assert (token.rank_p, token.entropy_p, token.p_top, token.raw) == (None, None, (), None)
     for event in blind.rounds:
-        line = dump(event)
+        line = encode(event)
         assert line is not None and load_line(line.encode()) == event
     assert rates(blind.stats) == rates(looked.stats)
 

@@ -7,7 +7,7 @@ import pytest
 
 from specviz.cli.main import EXPORTS, main
 from specviz.export.formats import FORMATS, parse_size
-from specviz.trace.jsonl import dump
+from specviz.trace.codec import encode
 from tests.recordings import run
 
 START = {"html": b"<!DOCTYPE html>", "md": b"# Speculative", "csv": b"round,position", "cast": b"{", "svg": b"<svg "}
@@ -17,7 +17,7 @@ START = {"html": b"<!DOCTYPE html>", "md": b"# Speculative", "csv": b"round,posi
 def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "talk.jsonl"
-    path.write_text("".join(f"{dump(event, {})}\n" for event in run()))
+    path.write_text("".join(f"{encode(event, {})}\n" for event in run()))
     return path
 
 

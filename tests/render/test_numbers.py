@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from specviz.core.events import Top
 from specviz.maths import rules
 from specviz.session.recorder import Recorder
-from specviz.stats.draft_queries import drafted_rows, overlap_histogram, rejected_ids
+from specviz.stats.draft_queries import overlap_histogram
 from specviz.stats.engine_rates import engine_rates
 from specviz.stats.formula_gap import formula_gap
 from specviz.stats.run_stats import RunStats
@@ -21,6 +21,7 @@ from tests.builders import known
 from tests.bundled_run import ROUNDS
 from tests.recordings import SMALL, folded
 from tests.reference_stats import differences
+from tests.stats.drafted_rows import drafted_rows, rejected_ids
 
 
 def against_recomputed(path: Path, trace: Trace, stats: RunStats, last: int | None) -> list[str]:

@@ -17,7 +17,8 @@ from specviz.core.events import Event, Failed, Header, Notice, Progress, Ready
 from specviz.session.recorder import Recorder
 from specviz.session.run_history import KEPT, new_run_path, recorded_runs, runs_folder
 from specviz.stats.run_stats import RunStats
-from specviz.trace.jsonl import dump, read
+from specviz.trace.codec import encode
+from specviz.trace.jsonl import read
 from tests.recordings import header, round_, run
 
 
@@ -38,7 +39,7 @@ def test_a_run_becomes_a_trace_with_its_numbers(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     recorder = record(path, [Progress("draft"), Notice("x"), events[0], events[1], Ready(), *events[2:]])
     lines = path.read_text("utf-8").splitlines()
-    assert lines[:-1] == [dump(event) for event in events[:-1]]
+    assert lines[:-1] == [encode(event) for event in events[:-1]]
     stats = RunStats()
     for event in events:
         stats.add(event)

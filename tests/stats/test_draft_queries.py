@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from specviz.core.events import Drafted, Round
-from specviz.stats.draft_queries import DraftedRow, RejectedId, drafted_rows, overlap_histogram, rejected_ids
+from specviz.stats.draft_queries import DraftedRow, RejectedId, overlap_histogram
 from specviz.stats.draft_table import expected_tokens_lost
 from specviz.trace.jsonl import read
 from tests.recordings import SMALL
 from tests.rounds import BASE, round_of
+from tests.stats.drafted_rows import drafted_rows, rejected_ids
 
 
 def with_tokens(round_: Round, *changes: dict[str, Any]) -> Round:

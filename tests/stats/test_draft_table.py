@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from specviz.stats import draft_table
-from specviz.stats.draft_queries import DraftedRow, costliest_rejection, drafted_rows, rejected_ids, top_ids, top_rows
+from specviz.stats.draft_queries import DraftedRow, costliest_rejection, top_ids, top_rows
 from specviz.stats.draft_table import STRIDE, Count, DraftRange, DraftTable, Rank, Rows
 from tests.builders import known, make_run
+from tests.stats.drafted_rows import drafted_rows, rejected_ids
 
 RUN = [
     replace(round, drafted=tuple(replace(d, q=0.0) if known(d.id) % 7 == 3 else d for d in round.drafted))

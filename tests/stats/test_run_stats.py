@@ -313,12 +313,12 @@ def test_verify_time_by_ids_leaves_the_first_round_out() -> None:
             round_of("aaa", timing=at(9.5)),
         ]
     )
-    assert stats.verify_time(4) == 8.0
-    assert stats.verify_time(4, last=3) == 7.5
-    assert stats.verify_time(2) == 3.0
-    assert stats.verify_time(9) is None
-    assert stats.verify_time(4, last=1) is None
-    assert RunStats().verify_time(1) is None
+    assert dict(stats.verify_times()).get(4) == 8.0
+    assert dict(stats.verify_times(last=3)).get(4) == 7.5
+    assert dict(stats.verify_times()).get(2) == 3.0
+    assert dict(stats.verify_times()).get(9) is None
+    assert dict(stats.verify_times(last=1)).get(4) is None
+    assert dict(RunStats().verify_times()).get(1) is None
 
 
 def test_without_a_draft_step_there_is_no_c() -> None:

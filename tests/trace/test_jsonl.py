@@ -26,9 +26,10 @@ from specviz.core.events import (
     Round,
     Timing,
 )
-from specviz.trace.jsonl import dump, load_line, read, without_top_lists
+from specviz.trace.codec import encode
+from specviz.trace.jsonl import load_line, read
 from specviz.trace.refusal import BadLine, TruncatedLine
-from tests.recordings import RAW, drafted, header, headers, round_, rounds, run
+from tests.recordings import RAW, drafted, header, headers, round_, rounds, run, without_top_lists
 
 SUMMARY = {"text": "x", "alpha": {"ci95": [0.1, 0.2]}}
 TOKEN = {"id", "bytes"}
@@ -44,7 +45,7 @@ TIMING = {"draft_ms", "verify_ms", "decide_ms", "inspect_ms", "total_ms"}
 
 
 def line(event: Event) -> str:
-    text = dump(event, SUMMARY)
+    text = encode(event, SUMMARY)
     assert text is not None
     return text
 
@@ -110,7 +111,7 @@ def test_end_line() -> None:
 
 @pytest.mark.parametrize("event", [Progress("draft"), Notice("x"), Ready(), Failed("x")])
 def test_other_events_have_no_line(event: Event) -> None:
-    assert dump(event) is None
+    assert encode(event) is None
 
 
 # There and back
@@ -124,7 +125,7 @@ def test_what_is_read_is_what_was_written(event: Round | Header) -> None:
     assert "\n" not in text
     assert text.isascii() and text.isprintable(), "a trace printed to a terminal does nothing to it"
     assert load_line(text.encode()) == event
-    assert dump(load_line(text.encode())) == text
+    assert encode(load_line(text.encode())) == text
 
 
 def test_record_replay_record_gives_the_same_lines(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_record_replay_record_gives_the_same_lines(tmp_path: Path) -> None:
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_no_number_from_outside_makes_a_line_unreadable(value: float) -> None:
     summary = {"alpha": value, "list": [value, (value, np.float64(value))]}
-    record = strict(dump(End("user"), summary) or "")
+    record = strict(encode(End("user"), summary) or "")
     assert record["summary"]["alpha"] == (value if math.isfinite(value) else None)
     config = {"c": value, "path": Path("x"), "count": np.int64(3), "set": {2, 1}, "half": "\ud800"}
     record = strict(line(header(**config)))

@@ -14,7 +14,7 @@ from specviz.core.events import Calibration, End, Event, Notice, Ready, Round, S
 from specviz.core.options import RunRequest
 from specviz.core.source import Source
 from specviz.session.recorder import Recorder
-from specviz.trace.jsonl import dump
+from specviz.trace.codec import encode
 from specviz.trace.replay import TraceSource, read_trace
 from tests.recordings import header, round_, run
 
@@ -54,7 +54,7 @@ def test_record_replay_record_gives_the_same_file(tmp_path: Path) -> None:
 
 
 def test_a_stored_summary_is_not_believed(tmp_path: Path) -> None:
-    lines = [dump(event, {"tokens": 10**6}) or "" for event in run()]
+    lines = [encode(event, {"tokens": 10**6}) or "" for event in run()]
     path = tmp_path / "run.jsonl"
     path.write_text("\n".join(lines))
     events = replayed(opened(path)[0])
@@ -76,7 +76,7 @@ def test_a_cut_recording_is_told_of_and_replayed(tmp_path: Path) -> None:
 
 def test_header_only(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    path.write_text(dump(header()) or "")
+    path.write_text(encode(header()) or "")
     source, told = opened(path)
     assert told == []
     assert replayed(source) == [header(), Ready(), End("user", "the recording stops here")]

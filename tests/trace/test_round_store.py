@@ -15,10 +15,11 @@ from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
 from specviz.session.recorder import Recorder, SpooledRounds
-from specviz.trace.jsonl import dump, load_line, without_top_lists
+from specviz.trace.codec import encode
+from specviz.trace.jsonl import load_line
 from specviz.trace.replay import TraceSource, last_index
 from specviz.trace.round_store import RoundStore
-from tests.recordings import RAW, drafted, emitted, header, in_a_row, round_
+from tests.recordings import RAW, drafted, emitted, header, in_a_row, round_, without_top_lists
 
 REQUEST = RunRequest("", 0, Settings())
 
@@ -202,7 +203,7 @@ def test_rounds_without_inspection_are_read_fast_too(tmp_path: Path) -> None:
     )
     last = replace(emitted("bonus"), rank_p=None, entropy_p=None, p_top=())
     run = round_(1, ("accepted",), drafted=(lean,), emitted=(replace(last, origin="accepted"), last))
-    line = (dump(run) or "").encode()
+    line = (encode(run) or "").encode()
     assert load_line(line) == run and load_line(line, compact=True) == without_top_lists(run)
 
 
@@ -223,7 +224,7 @@ def test_a_bad_line_far_behind_is_refused_with_its_number_when_it_is_met(tmp_pat
 def test_what_stands_behind_the_end_of_a_long_recording_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     recorded(path, long_run(40))
-    path.write_bytes(path.read_bytes() + (dump(round_(41)) or "").encode())
+    path.write_bytes(path.read_bytes() + (encode(round_(41)) or "").encode())
     with pytest.raises(SpecvizError, match="line 43: a record follows the end record"):
         events(opened_long(path)[0])
 

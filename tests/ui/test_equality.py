@@ -9,7 +9,7 @@ from specviz.core.events import Settings
 from specviz.render.explanations import sample_bytes
 from specviz.render.glyphs import ASCII, UNICODE, Glyphs
 from specviz.render.token_report import full_report
-from specviz.stats.draft_queries import drafted_rows, overlap_histogram
+from specviz.stats.draft_queries import overlap_histogram
 from specviz.stats.run_stats import RunStats
 from specviz.ui.charts.run_charts import AlphaPlot, TokensPlot
 from specviz.ui.main.round_panel import RoundPanel
@@ -22,6 +22,7 @@ from specviz.ui.run.jumps import hits
 from specviz.ui.run.status_line import rate_fields
 from specviz.ui.run.timeline import Timeline
 from tests.builders import id_of, make_drafted, make_emitted, make_round, make_top
+from tests.stats.drafted_rows import drafted_rows
 from tests.ui.gallery import Gallery, in_gallery, inside, lines_of
 from tests.ui.metrics import fields, page, texts, timeline_of
 from tests.ui.test_inspector import shown, value

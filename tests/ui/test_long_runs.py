@@ -23,7 +23,7 @@ from specviz.render.glyphs import UNICODE
 from specviz.render.transcript import Transcript
 from specviz.render.transcript_layout import TranscriptView
 from specviz.session.recorder import Recorder
-from specviz.trace.jsonl import read, without_top_lists
+from specviz.trace.jsonl import read
 from specviz.trace.replay import TraceSource
 from specviz.trace.round_store import RoundFile, RoundStore
 from specviz.ui.app import SpecvizApp
@@ -36,6 +36,7 @@ from specviz.ui.run.status_line import loading, run_fields, run_status
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.app_options import LAST_ROUND
 from tests.builders import known, make_header, make_run
+from tests.recordings import without_top_lists
 from tests.render.test_word_wrap import text_of
 from tests.ui.conftest import hit, make_app, mode, options, ready, sampled, until
 from tests.ui.metrics import drawn

@@ -4,7 +4,7 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.render.glyphs import ASCII, UNICODE
-from specviz.stats.draft_queries import drafted_rows, top_rows
+from specviz.stats.draft_queries import top_rows
 from specviz.stats.draft_table import DraftTable, Rank
 from specviz.ui.metrics.draft_list import (
     LIMIT,
@@ -17,6 +17,7 @@ from specviz.ui.metrics.draft_list import (
 from specviz.ui.run.jumps import NOWHERE, worst_overlap
 from tests.builders import make_drafted, make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
+from tests.stats.drafted_rows import drafted_rows
 from tests.ui.metrics import small, texts
 
 ROWS = DraftTable.of(small().rounds)

@@ -19,20 +19,20 @@ from specviz.cli.main import EXPORTS, main
 from specviz.core.events import Drafted, Emitted, End, Event, Round, Settings, Timing
 from specviz.core.options import RunRequest
 from specviz.core.rule import rule_of
-from specviz.core.source import counted_round
 from specviz.render.explanations import explain, timing, title
 from specviz.render.glyphs import UNICODE
 from specviz.render.phases import explain_phase, phases
 from specviz.stats.run_stats import RunStats
 from specviz.stats.speed import speed_view
-from specviz.trace.jsonl import dump, load_line
+from specviz.trace.codec import encode
+from specviz.trace.jsonl import load_line
 from specviz.trace.replay import TraceSource
 from specviz.ui.app import SpecvizApp
 from specviz.ui.metrics.acceptance import rate_facts
 from specviz.ui.metrics.draft_list import drafted_listing
 from specviz.ui.metrics.speed import unknown
 from specviz.ui.run.jumps import hits, parse_query
-from tests.builders import make_drafted, make_round
+from tests.builders import counted_round, make_drafted, make_round
 from tests.rounds import fold
 from tests.ui.conftest import Script, hit, make_app, options, ready, sampled, until
 
@@ -84,7 +84,7 @@ def trace(kind: Kind, tmp_path: Path) -> Path:
     lines = []
     for event in events(kind):
         stats.add(event)
-        lines.append(dump(event, stats.summary()))
+        lines.append(encode(event, stats.summary()))
     path.write_text("".join(f"{line}\n" for line in lines if line))
     return path
 
@@ -126,7 +126,7 @@ def test_counts_that_no_round_has(k: int, accepted: int, emitted: int | None) ->
 def test_a_round_is_written_and_read_back(kind: Kind) -> None:
     for index in range(1, 7):
         round = MAKE[kind](index, K)
-        line = dump(round)
+        line = encode(round)
         assert line is not None and load_line(line.encode()) == round
 
 

@@ -8,7 +8,7 @@ from specviz.core.gc_paused import nothing_collected
 from specviz.core.options import PairOptions
 from specviz.core.units import bytes_in_words
 from specviz.decoder.checkpoints.files import Problem
-from specviz.decoder.checkpoints.hub import Locator, PairLocations
+from specviz.decoder.checkpoints.hub import PairLocations
 from specviz.decoder.models.cache_support import (
     RollbackMethod,
     rollback_method,
@@ -58,12 +58,6 @@ class PairFacts:
         table = self.table[: self.vocab_size]
         bytes_of = [f"<id {i}>".encode() if data is None else data for i, data in enumerate(table)]
         return Vocabulary(bytes_of, frozenset(i for i in special if i < self.vocab_size))
-
-
-def read_pair(options: PairOptions, locations: PairLocations | None = None) -> PairFacts:
-    """Check a pair, locating its models first unless ``locations`` are passed. Raises SpecvizError where a model cannot
-    be read or is not a decoder; problems of the pair are in ``findings``."""
-    return with_tokenizers(*pair_files(options, locations or Locator(options, lambda _: None).locate_pair()))
 
 
 def pair_files(options: PairOptions, locations: PairLocations) -> tuple[ModelFiles | None, ModelFiles]:
