@@ -80,8 +80,7 @@ async def shown(path: Path, started: float, size: tuple[int, int]) -> dict[str, 
     source.open(lambda _: None)
     request = RunRequest("", 0, Settings())
     app = SpecvizApp(
-        source,
-        AppOptions(request, paused=True, pace=0.25, at=source.rounds, trace=path, recorded=lambda: source.lines),
+        source, AppOptions(request, paused=True, pace=0.25, at=source.rounds, trace=path, recorded=lambda: source.lines)
     )
     timeline = app.timeline
     results: dict[str, float] = {}

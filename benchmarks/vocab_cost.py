@@ -27,18 +27,8 @@ from specviz.decoder.rounds.stopping import StoppingCriteria
 
 V = 151_936
 SHAPES: dict[str, dict[str, int]] = {
-    "draft": {
-        "hidden_size": 896,
-        "intermediate_size": 4864,
-        "num_attention_heads": 14,
-        "num_key_value_heads": 2,
-    },
-    "target": {
-        "hidden_size": 1536,
-        "intermediate_size": 8960,
-        "num_attention_heads": 12,
-        "num_key_value_heads": 2,
-    },
+    "draft": {"hidden_size": 896, "intermediate_size": 4864, "num_attention_heads": 14, "num_key_value_heads": 2},
+    "target": {"hidden_size": 1536, "intermediate_size": 8960, "num_attention_heads": 12, "num_key_value_heads": 2},
 }
 SPREAD = 3.0
 """Standard deviation of the logits."""

@@ -80,9 +80,7 @@ def run() -> list[Event]:
         header(),
         Calibration(7.1, 0.95, 4),
         *in_a_row(
-            round_(1),
-            round_(2, (), settings=Settings(k=0)),
-            round_(3, ("accepted", "accepted"), stop="max_new_tokens"),
+            round_(1), round_(2, (), settings=Settings(k=0)), round_(3, ("accepted", "accepted"), stop="max_new_tokens")
         ),
         End("max_new_tokens"),
     ]

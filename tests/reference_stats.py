@@ -13,18 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.reference_formulas import (
-    KS,
-    batch_error,
-    break_even,
-    chance_of,
-    curve,
-    formula,
-    mean,
-    median,
-    ratio,
-    wilson,
-)
+from tests.reference_formulas import KS, batch_error, break_even, chance_of, curve, formula, mean, median, ratio, wilson
 
 Line = dict[str, Any]
 
@@ -253,9 +242,7 @@ def _rates(run: Recorded, first: int, tokens_first: int) -> Line:
         "speedup_measured_cost": ratio(target * sum(map(_n, spans)), spent) if target and any(map(_k, spans)) else None,
         **_model(alpha, k, c),
         "rule": run.rounds[-1]["settings"]["rule"] if rounds else "exact",
-        "contradicts": bool(
-            abs(hits - chances.sum()) > (4 * np.sqrt(variance) if variance >= 1e-3 else 0.5),
-        ),
+        "contradicts": bool(abs(hits - chances.sum()) > (4 * np.sqrt(variance) if variance >= 1e-3 else 0.5)),
     }
 
 

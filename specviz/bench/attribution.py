@@ -94,12 +94,7 @@ def factors(prediction: Prediction, seen: Observation) -> tuple[Factor, ...]:
     α' and N̄ measured. The rest remains because the medians of several repeats do not multiply to the median speedup.
     """
     was, now = prediction.costs, seen.costs
-    totals = (
-        was.total,
-        now.draft + was.verify + was.decide,
-        now.draft + now.verify + was.decide,
-        now.total,
-    )
+    totals = (was.total, now.draft + was.verify + was.decide, now.draft + now.verify + was.decide, now.total)
     at_seen = expected_tokens(seen.alpha, prediction.k)
     values = {
         "acceptance": prediction.tokens_per_round / at_seen,

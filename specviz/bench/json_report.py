@@ -40,12 +40,7 @@ def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str,
     """``config``: what ``Bench.describe`` says. Plain JSON values."""
     plan = report.plan
     return {
-        "config": {
-            **config,
-            "k": list(plan.ks),
-            "drafters": list(map(str, plan.drafters)),
-            "repeats": plan.repeats,
-        },
+        "config": {**config, "k": list(plan.ks), "drafters": list(map(str, plan.drafters)), "repeats": plan.repeats},
         "prompts": plan.prompts,
         "predicting": _numbered(plan.calibration_prompts),
         "measuring": _numbered(plan.test_prompts),

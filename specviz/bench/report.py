@@ -18,12 +18,10 @@ from specviz.maths import formulas
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One configuration on one half of the prompts.
-
-    ``draft_step_ms`` (a round's draft time over its K_r), ``verify_ms`` (of rounds that drafted K), ``decide_ms`` and
-    ``inspect_ms`` are medians over rounds. ``round_ms`` is all decoding time over all rounds, ``token_ms`` over all
-    tokens, and ``decoding_tokens_per_s`` its inverse (``tokens_per_s`` of a run includes inspection).
-    """
+    """One configuration on one half of the prompts. ``draft_step_ms`` (a round's draft time over its K_r),
+    ``verify_ms`` (of rounds that drafted K), ``decide_ms`` and ``inspect_ms`` are medians over rounds. ``round_ms`` is
+    all decoding time over all rounds, ``token_ms`` over all tokens, and ``decoding_tokens_per_s`` its inverse
+    (``tokens_per_s`` of a run includes inspection)."""
 
     decoding_tokens_per_s: Spread | None
     draft_step_ms: Spread | None
@@ -54,8 +52,7 @@ class Row:
     """A drafter at one K, measured on the calibration prompts (``predicted_on``) and on the test prompts
     (``measured_on``). The rest is about the test prompts: ``speedup`` is the plain target's time per token over the
     speculative one in the same repeat; ``positions``: accepted / tested by draft position; ``plain_rounds`` of the
-    ``rounds`` drafted nothing; ``cost`` of a round and its forwards; ``peak``: the most bytes in use.
-    """
+    ``rounds`` drafted nothing; ``cost`` of a round and its forwards; ``peak``: the most bytes in use."""
 
     k: int
     predicted_on: Measurement

@@ -62,12 +62,10 @@ Bytes = bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
-    """A drafted token with everything its test was decided by; see design: DRAFTED.
-
-    Only the verdict is always known. What was not measured is None: id and bytes where a source reports counts alone,
-    p, q and the uniform numbers where it reports tokens alone, ranks and entropies (and top lists, which are then
-    empty) where a run does not record them.
-    """
+    """A drafted token with everything its test was decided by; see design: DRAFTED. Only the verdict is always known.
+    What was not measured is None: id and bytes where a source reports counts alone, p, q and the uniform numbers where
+    it reports tokens alone, ranks and entropies (and top lists, which are then empty) where a run does not record
+    them."""
 
     id: int | None = None
     bytes: Bytes | None = None
@@ -148,13 +146,10 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: draft, verify, decide, commit.
-
-    ``k`` is K_r, the number actually drafted (= len(drafted)); the configured K is ``settings.k``.
-    ``start`` is the absolute position of the first emitted token. drafted = accepted + rejected + untested + ignored.
-    The tokens of a round known by its counts alone have a verdict or an origin only.
-    A draft is a chain unless it has a ``path``: the rows of the accepted tokens of a tree, from the root.
-    """
+    """One round: draft, verify, decide, commit. ``k`` is K_r, the number actually drafted (= len(drafted)); the
+    configured K is ``settings.k``. ``start`` is the absolute position of the first emitted token. drafted = accepted +
+    rejected + untested + ignored. The tokens of a round known by its counts alone have a verdict or an origin only. A
+    draft is a chain unless it has a ``path``: the rows of the accepted tokens of a tree, from the root."""
 
     index: int
     start: int

@@ -28,13 +28,10 @@ PREPARED_PROMPTS: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class PairOptions:
-    """Which models, where and how: everything the loader needs.
-
-    ``draft`` None: the target alone, for drafters without a model. ``draft_device``: where the draft runs, None where
-    that is left to ``device``. ``offline``: the cache only. ``trust_remote_code``: run Python files that come with a
-    model. ``allow_pickle``: read weights that are there as pickle files only. ``compile``: forwards of a few ids by
-    torch.compile, None on CUDA only.
-    """
+    """Which models, where and how: everything the loader needs. ``draft`` None: the target alone, for drafters without
+    a model. ``draft_device``: where the draft runs, None where that is left to ``device``. ``offline``: the cache only.
+    ``trust_remote_code``: run Python files that come with a model. ``allow_pickle``: read weights that are there as
+    pickle files only. ``compile``: forwards of a few ids by torch.compile, None on CUDA only."""
 
     draft: str | None = BUNDLED_DRAFT
     target: str = BUNDLED_TARGET
@@ -64,13 +61,10 @@ class PairOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Everything a run depends on except the weights.
-
-    ``settings`` are those of the first round; the app may change k and the temperatures later.
-    ``prompts`` holds (name, text); the app's digits choose among them, the other commands take the first.
-    ``calibrate`` is the number of timed one-token steps of each model, 0 to skip. ``chat``: prompts go through the
-    target's chat template.
-    """
+    """Everything a run depends on except the weights. ``settings`` are those of the first round; the app may change k
+    and the temperatures later. ``prompts`` holds (name, text); the app's digits choose among them, the other commands
+    take the first. ``calibrate`` is the number of timed one-token steps of each model, 0 to skip. ``chat``: prompts go
+    through the target's chat template."""
 
     pair: PairOptions
     settings: Settings

@@ -109,10 +109,7 @@ EQUALITY = Rule(
         "Drafted and equal to the target's own draw: p times q.",
         "Together {accepted}: the accept probability.",
     ),
-    replaced_words=(
-        "The target drew this id and the draft another one:",
-        "p × (1 − q), together {rejected}.",
-    ),
+    replaced_words=("The target drew this id and the draft another one:", "p × (1 − q), together {rejected}."),
 )
 """What llama.cpp's server and mlx-lm do: the target samples at every position and keeps the draft while both agree."""
 

@@ -87,12 +87,10 @@ def clip(text: str, cells: int, *, ascii: bool = False, count: bool = True) -> s
 
 
 class TextDecoder:
-    """Token bytes to display text, token by token, over one whole stream.
-
-    A character belongs to the token that completes it; a tail that may still become a character (or an emoji
-    sequence) is withheld until it does or the stream ends. The pieces joined are the safe form of all bytes decoded
-    at once with "replace". ``keep`` names the controls that pass as they are; spaces always do.
-    """
+    """Token bytes to display text, token by token, over one whole stream. A character belongs to the token that
+    completes it; a tail that may still become a character (or an emoji sequence) is withheld until it does or the
+    stream ends. The pieces joined are the safe form of all bytes decoded at once with "replace". ``keep`` names the
+    controls that pass as they are; spaces always do."""
 
     def __init__(self, *, ascii: bool = False, keep: str = "\n") -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -57,10 +57,7 @@ def condense(rows: Sequence[IdMass], limit: int) -> tuple[IdMass, ...]:
     if len(rows) <= limit:
         return tuple(rows)
     kept, rest = rows[: max(0, limit - 1)], rows[max(0, limit - 1) :]
-    return (
-        *kept,
-        IdMass(None, None, sum(r.p for r in rest), sum(r.q for r in rest), sum(r.accepted for r in rest)),
-    )
+    return (*kept, IdMass(None, None, sum(r.p for r in rest), sum(r.q for r in rest), sum(r.accepted for r in rest)))
 
 
 def total(rows: Sequence[IdMass]) -> IdMass:

@@ -12,12 +12,10 @@ MIN_EXPECTED = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The result of a test. ``statistic`` is None and ``p_value`` 0 if an id of probability 0 was drawn.
-
-    ``dof``: degrees of freedom, 0 if all mass is in one bin; then there is nothing to test and ``p_value`` is None.
-    ``total_variation``: between frequencies and probabilities; ``noise``: its exact mean if the counts do come from
-    the distribution.
-    """
+    """The result of a test. ``statistic`` is None and ``p_value`` 0 if an id of probability 0 was drawn. ``dof``:
+    degrees of freedom, 0 if all mass is in one bin; then there is nothing to test and ``p_value`` is None.
+    ``total_variation``: between frequencies and probabilities; ``noise``: its exact mean if the counts do come from the
+    distribution."""
 
     statistic: float | None
     dof: int

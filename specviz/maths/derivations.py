@@ -132,8 +132,7 @@ def _break_even(alpha: float, k: int, c: float) -> Derivation:
     if even is None:
         checks = (
             Check(
-                f"K = {k}, c = {c:g}: no alpha; the best speedup of this K, and at most 1",
-                *_without_break_even(k, c),
+                f"K = {k}, c = {c:g}: no alpha; the best speedup of this K, and at most 1", *_without_break_even(k, c)
             ),
         )
     else:

@@ -26,10 +26,7 @@ def wilson(successes: int, trials: int) -> Interval | None:
     scale = 1.0 + z2 / trials
     centre = (rate + z2 / (2 * trials)) / scale
     half = _QUANTILE_95 * math.sqrt(rate * (1.0 - rate) / trials + z2 / (4 * trials * trials)) / scale
-    return (
-        0.0 if successes == 0 else max(0.0, centre - half),
-        1.0 if successes == trials else min(1.0, centre + half),
-    )
+    return (0.0 if successes == 0 else max(0.0, centre - half), 1.0 if successes == trials else min(1.0, centre + half))
 
 
 def block_starts(rounds: int) -> NDArray[np.int64]:

@@ -18,13 +18,10 @@ from specviz.core.options import MAX_K
 
 
 def expected_tokens(alpha: float, k: int) -> float:
-    """E[N] = (1 - alpha^(k+1)) / (1 - alpha), k + 1 at alpha = 1: the mean number of tokens of a round
-    (the paper's equation 1).
-
-    N > i exactly if the first i tests accept, with probability alpha^i for i <= k; the mean of a positive integer is
-    the sum of P(N > i), i = 0, 1, ..., a geometric sum. It is computed as 1 + alpha + ... + alpha^k, which stays
-    accurate near alpha = 1.
-    """
+    """E[N] = (1 - alpha^(k+1)) / (1 - alpha), k + 1 at alpha = 1: the mean number of tokens of a round (the paper's
+    equation 1). N > i exactly if the first i tests accept, with probability alpha^i for i <= k; the mean of a positive
+    integer is the sum of P(N > i), i = 0, 1, ..., a geometric sum. It is computed as 1 + alpha + ... + alpha^k, which
+    stays accurate near alpha = 1."""
     return 1.0 + _power_sum(_rate(alpha), _whole(k, "k"))
 
 
@@ -37,12 +34,10 @@ def tokens_distribution(alpha: float, k: int) -> list[float]:
 
 
 def speedup(alpha: float, k: int, c: float) -> float:
-    """E[N] c / (c + k): how many times faster than the target alone (the paper's theorem 3.8).
-
-    A round takes T_p + k T_q and yields E[N] tokens; the target alone yields one in T_p. It is the paper's
-    (1 - alpha^(gamma+1)) / ((1 - alpha)(gamma c + 1)) with its c, the inverse of ours. Below 1 the target alone is
-    faster. It assumes that verifying k + 1 tokens costs the target as much as one step.
-    """
+    """E[N] c / (c + k): how many times faster than the target alone (the paper's theorem 3.8). A round takes T_p + k
+    T_q and yields E[N] tokens; the target alone yields one in T_p. It is the paper's (1 - alpha^(gamma+1)) / ((1 -
+    alpha)(gamma c + 1)) with its c, the inverse of ours. Below 1 the target alone is faster. It assumes that verifying
+    k + 1 tokens costs the target as much as one step."""
     alpha, k, c = _rate(alpha), _whole(k, "k"), _cost(c)
     return expected_tokens(alpha, k) / (1.0 + k / c)
 
@@ -59,12 +54,10 @@ def best_k(alpha: float, c: float, limit: int = MAX_K) -> tuple[int, float]:
 
 
 def break_even_alpha(k: int, c: float) -> float | None:
-    """The alpha that solves E[N](alpha, k) = 1 + k / c, where speculating costs exactly what it gains.
-
-    E[N] = 1 + alpha + ... + alpha^k rises with alpha from 1 to k + 1, so for c >= 1 there is exactly one. None if there
-    is none: c < 1 (a draft step costs more than a target step: no k helps) or k = 0 (the speedup is 1 at every alpha).
-    It is 1 / c at k = 1 and grows with k.
-    """
+    """The alpha that solves E[N](alpha, k) = 1 + k / c, where speculating costs exactly what it gains. E[N] = 1 + alpha
+    + ... + alpha^k rises with alpha from 1 to k + 1, so for c >= 1 there is exactly one. None if there is none: c < 1
+    (a draft step costs more than a target step: no k helps) or k = 0 (the speedup is 1 at every alpha). It is 1 / c at
+    k = 1 and grows with k."""
     k, c = _whole(k, "k"), _cost(c)
     if k == 0 or c < 1.0:
         return None

@@ -17,13 +17,10 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """The outcome of a round.
-
-    ``accept_probs`` and ``target_samples`` have an entry for every drafted token, including the untested ones after a
-    rejection; each is empty if the rule has none. ``residual`` is the distribution [V] that the last token was drawn
-    from after a rejection, None without one; ``fell_back``: it is p itself because p nowhere exceeds q. ``last_origin``
-    is plain if nothing was drafted.
-    """
+    """The outcome of a round. ``accept_probs`` and ``target_samples`` have an entry for every drafted token, including
+    the untested ones after a rejection; each is empty if the rule has none. ``residual`` is the distribution [V] that
+    the last token was drawn from after a rejection, None without one; ``fell_back``: it is p itself because p nowhere
+    exceeds q. ``last_origin`` is plain if nothing was drafted."""
 
     n_accepted: int
     accept_probs: tuple[float, ...]
@@ -82,12 +79,10 @@ def inverse_cdf(probs: ArrayLike, u: float) -> int:
 
 
 def draws(probs: ArrayLike, u: ArrayLike) -> Ids:
-    """The ids that uniforms ``u`` in [0, 1) draw from ``probs`` [V], in the shape of ``u``.
-
-    Inverse CDF: the float64 CDF is searched right-sided for u times its last value, so that an id of probability 0 is
-    never drawn, and the result is clamped to the last id with a nonzero probability. ``probs`` need not sum to 1.
-    Raises ValueError if all are 0.
-    """
+    """The ids that uniforms ``u`` in [0, 1) draw from ``probs`` [V], in the shape of ``u``. Inverse CDF: the float64
+    CDF is searched right-sided for u times its last value, so that an id of probability 0 is never drawn, and the
+    result is clamped to the last id with a nonzero probability. ``probs`` need not sum to 1. Raises ValueError if all
+    are 0."""
     weights = _float64(probs)
     possible = np.flatnonzero(weights > 0.0)
     if possible.size == 0:
@@ -116,12 +111,10 @@ def decide_exact(p: ArrayLike, q: ArrayLike, drafted: ArrayLike, u: ArrayLike, l
 
 
 def decide_equality(p: ArrayLike, drafted: ArrayLike, u: ArrayLike, last_u: float) -> Decision:
-    """Accept drafted token i iff it is what the target itself draws from p_i by u[i].
-
-    ``p`` [K+1, V], ``drafted`` ids [K], ``u`` [K] uniforms in [0, 1). The first sample that differs
-    replaces its draft, so every token is the target's own draw and q is not needed; a drafted token x is accepted with
-    probability p(x). After K accepted tokens one is drawn from p[K] with ``last_u`` (bonus; plain for K = 0).
-    """
+    """Accept drafted token i iff it is what the target itself draws from p_i by u[i]. ``p`` [K+1, V], ``drafted`` ids
+    [K], ``u`` [K] uniforms in [0, 1). The first sample that differs replaces its draft, so every token is the target's
+    own draw and q is not needed; a drafted token x is accepted with probability p(x). After K accepted tokens one is
+    drawn from p[K] with ``last_u`` (bonus; plain for K = 0)."""
     target, ids, uniforms = _float64(p), np.asarray(drafted, dtype=np.int64), _float64(u)
     k = ids.size
     if target.shape[0] != k + 1 or uniforms.size != k:

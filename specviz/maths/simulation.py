@@ -25,13 +25,10 @@ CHUNK = 100_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The counts of ``rounds`` rounds.
-
-    ``lengths`` [K + 2] counts rounds by their tokens N; ``emitted`` [V] counts tokens by id. ``chance`` and
-    ``variance`` are the sums of o and o (1 - o) over tested positions, o the rule's exact accept probability;
-    ``overlap`` and ``distance`` are those of sum min(p, q) and TV(p, q). ``mean_tokens`` and ``distribution`` [V] are
-    closed-form expectations: of the tokens of a round, and of the token frequencies.
-    """
+    """The counts of ``rounds`` rounds. ``lengths`` [K + 2] counts rounds by their tokens N; ``emitted`` [V] counts
+    tokens by id. ``chance`` and ``variance`` are the sums of o and o (1 - o) over tested positions, o the rule's exact
+    accept probability; ``overlap`` and ``distance`` are those of sum min(p, q) and TV(p, q). ``mean_tokens`` and
+    ``distribution`` [V] are closed-form expectations: of the tokens of a round, and of the token frequencies."""
 
     k: int
     rounds: int

@@ -27,13 +27,10 @@ class ToyPair:
 
 
 def toy_pair(p: str | Probs, q: str | Probs, vocab: int | None = None, mix: float = 0.0) -> ToyPair:
-    """p and q by shape or by number.
-
-    ``vocab``: the number of ids, by default that of the numbers, else 100. ``mix`` in [0, 1] moves q towards p. Shapes:
-    zipf (id i with weight 1/(i + 1)), uniform, peaked (0.7 on id 0, the rest even); for q also equal (to p) and
-    disjoint (only ids that p never draws; a p by shape then uses the first half of the ids). Numbers are normalised
-    weights. Raises ValueError, with a full sentence, if they do not fit together.
-    """
+    """p and q by shape or by number. ``vocab``: the number of ids, by default that of the numbers, else 100. ``mix`` in
+    [0, 1] moves q towards p. Shapes: zipf (id i with weight 1/(i + 1)), uniform, peaked (0.7 on id 0, the rest even);
+    for q also equal (to p) and disjoint (only ids that p never draws; a p by shape then uses the first half of the
+    ids). Numbers are normalised weights. Raises ValueError, with a full sentence, if they do not fit together."""
     sizes = {len(given) for given in (p, q) if not isinstance(given, str)}
     if len(sizes) > 1:
         raise ValueError(f"p and q share one vocabulary: they cannot have {len(p)} and {len(q)} numbers.")

@@ -1,7 +1,8 @@
 """One table of signs: glyph first, then text attribute, then colour, so that any of the three suffices."""
 
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 TokenKind = Literal["accepted", "rejected", "resampled", "bonus", "untested", "ignored", "plain", "prompt"]
 """A verdict of a drafted token or the origin of an emitted one."""
@@ -62,61 +63,39 @@ class Glyphs:
         return self.marks[kind]
 
 
-UNICODE = Glyphs(
-    ascii=False,
-    marks={sign.kind: sign.unicode for sign in SIGNS},
-    cursor=">",
-    space="␣",
-    ellipsis="…",
-    none="–",
-    dot="·",
-    times="×",
-    minus="−",
-    at_least="≥",
-    alpha="α",
-    full="█",
-    rest="░",
-    test="│",
-    shade="░",
-    point="⠶",
-    line="─",
-    dash="┄",
-    rule="┊",
-    up="↑",
-    down="↓",
-    eighths=" ▏▎▍▌▋▊▉█",
-    levels=" ▁▂▃▄▅▆▇█",
-)
-
-ASCII = Glyphs(
-    ascii=True,
-    marks={sign.kind: sign.ascii for sign in SIGNS},
-    cursor=">",
-    space="_",
-    ellipsis="~",
-    none="-",
-    dot="|",
-    times="x",
-    minus="-",
-    at_least=">=",
-    alpha="alpha",
-    full="#",
-    rest=".",
-    test="|",
-    shade=":",
-    point="o",
-    line="*",
-    dash="-",
-    rule="|",
-    up="^",
-    down="v",
-    eighths=" " * 8 + "#",
-    levels=" 12345678",
-)
+_GLYPHS = {
+    "cursor": (">", ">"),
+    "space": ("␣", "_"),
+    "ellipsis": ("…", "~"),
+    "none": ("–", "-"),
+    "dot": ("·", "|"),
+    "times": ("×", "x"),
+    "minus": ("−", "-"),
+    "at_least": ("≥", ">="),
+    "alpha": ("α", "alpha"),
+    "full": ("█", "#"),
+    "rest": ("░", "."),
+    "test": ("│", "|"),
+    "shade": ("░", ":"),
+    "point": ("⠶", "o"),
+    "line": ("─", "*"),
+    "dash": ("┄", "-"),
+    "rule": ("┊", "|"),
+    "up": ("↑", "^"),
+    "down": ("↓", "v"),
+    "eighths": (" ▏▎▍▌▋▊▉█", " " * 8 + "#"),
+    "levels": (" ▁▂▃▄▅▆▇█", " 12345678"),
+}
+"""The Unicode and the ASCII form of each sign."""
 
 
+@cache
 def glyphs(ascii: bool) -> Glyphs:
-    return ASCII if ascii else UNICODE
+    signs: dict[str, Any] = {name: forms[ascii] for name, forms in _GLYPHS.items()}
+    return Glyphs(ascii, {sign.kind: sign.ascii if ascii else sign.unicode for sign in SIGNS}, **signs)
+
+
+UNICODE = glyphs(False)
 
 
 def component(kind: str) -> str:

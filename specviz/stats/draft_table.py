@@ -46,12 +46,10 @@ _TOKEN_DTYPE = np.dtype([("drafted", np.int64), ("tested", np.int64), ("rejected
 
 
 def expected_tokens_lost(round: Round) -> float | None:
-    """The tokens that the round's rejection cost, expected given what was drafted; None without a rejection.
-
-    With a_j the accept probability of drafted token j itself, a rejection at i of K_r cost
-    1 + sum_{j > i} prod_{m = i+1..j} a_m tokens: the rejected token, the accepted ones among those after it, and the
-    token that ends the round either way. None too where the rule gives no probability after the rejection.
-    """
+    """The tokens that the round's rejection cost, expected given what was drafted; None without a rejection. With a_j
+    the accept probability of drafted token j itself, a rejection at i of K_r cost 1 + sum_{j > i} prod_{m = i+1..j} a_m
+    tokens: the rejected token, the accepted ones among those after it, and the token that ends the round either way.
+    None too where the rule gives no probability after the rejection."""
     if not round.n_rejected:
         return None
     rule = rule_of(round.settings.rule)

@@ -20,12 +20,10 @@ class EngineRate:
 
 
 def engine_rates(rates: Rates) -> tuple[EngineRate, ...]:
-    """The acceptance rates and lengths of vLLM, SGLang, llama.cpp, LM Studio and EAGLE, in this order.
-
-    A rate counts all of ``rates``, cut rounds and ignored drafts too, as the engines do. Engines
-    that count drafts or verifications count only rounds with a draft. For the rates and their E[N] to be about the same
-    rounds, pass ``RunStats.since_k``, or a run in which K did not change.
-    """
+    """The acceptance rates and lengths of vLLM, SGLang, llama.cpp, LM Studio and EAGLE, in this order. A rate counts
+    all of ``rates``, cut rounds and ignored drafts too, as the engines do. Engines that count drafts or verifications
+    count only rounds with a draft. For the rates and their E[N] to be about the same rounds, pass ``RunStats.since_k``,
+    or a run in which K did not change."""
     drafting = rates.rounds - rates.plain_rounds
     drafted = rates.accepted_over_drafted
     of_output = rates.accepted / rates.tokens if rates.tokens else None

@@ -27,13 +27,10 @@ _TOP: tuple[Output, ...] = (*_REPORTS, "headline")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A metric.
-
-    ``key``: the attribute of ``Rates`` that computes it. ``json``: its path in the object of ``--json``, one or two
-    names, or "" to omit it. ``meaning``: its formula or definition in one line. ``short``: its label under a heading
-    that says the rest. ``spread``: its interval or standard error. ``last``: it is last in its JSON group
-    and in the headline.
-    """
+    """A metric. ``key``: the attribute of ``Rates`` that computes it. ``json``: its path in the object of ``--json``,
+    one or two names, or "" to omit it. ``meaning``: its formula or definition in one line. ``short``: its label under a
+    heading that says the rest. ``spread``: its interval or standard error. ``last``: it is last in its JSON group and
+    in the headline."""
 
     key: str
     label: str
@@ -157,12 +154,7 @@ NUMBERS: tuple[Number, ...] = (
         outputs=_TOP,
     ),
     Number(
-        "formula_gap",
-        "gap",
-        "signed",
-        meaning="formula at α tested − measured.",
-        block="tokens per round",
-        outputs=(),
+        "formula_gap", "gap", "signed", meaning="formula at α tested − measured.", block="tokens per round", outputs=()
     ),
     Number("tokens_per_s", "tokens/s", "per second", "timing.tokens_per_s", last=True),
     Number("draft_ms", "draft", "ms", "timing.draft_ms", unit="ms", block="times"),

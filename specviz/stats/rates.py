@@ -144,11 +144,7 @@ def compute_rates(
     alpha_overlap = mean_share(part.total("accept_prob_sum"), n_with_accept_prob) if measured else None
     overlap_error = block_means_error(part.rounds, part.blocks("accept_prob_sum"), part.blocks("n_with_accept_prob"))
 
-    acceptance = (
-        part.count("n_accepted_with_prob"),
-        part.total("accept_prob_sum"),
-        part.total("accept_prob_variance"),
-    )
+    acceptance = (part.count("n_accepted_with_prob"), part.total("accept_prob_sum"), part.total("accept_prob_variance"))
 
     lengths = part.lengths()
     tokens_lengths = lengths if tokens_range.first == part.first else tokens_range.lengths()

@@ -51,12 +51,10 @@ class ArrayPrefix(Sequence[float | None]):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Parallel sequences with one entry per round, None where undefined.
-
-    Running values restart where a segment begins: those of tokens/round and the K_r the formulas are averaged over at
-    ``tokens_segment_starts``, all others at ``segment_starts`` (rounds above 1). ``n`` is the number of tokens of each
-    round, cut ones included, ``longest`` the largest up to it.
-    """
+    """Parallel sequences with one entry per round, None where undefined. Running values restart where a segment begins:
+    those of tokens/round and the K_r the formulas are averaged over at ``tokens_segment_starts``, all others at
+    ``segment_starts`` (rounds above 1). ``n`` is the number of tokens of each round, cut ones included, ``longest`` the
+    largest up to it."""
 
     rounds: Sequence[int]
     alpha_tested: Sequence[float | None]

@@ -22,12 +22,10 @@ _LAST_INDEX = re.compile(rb'\{"type": ?"round", ?"index": ?([0-9]{1,15}),')
 
 
 class TraceSource:
-    """Implements Source on one or more traces: paths, or ``bundled:demo`` for the bundled one.
-
-    The summary in a recording is not passed on: its rounds are counted again. Nothing is cached: every run reads its
-    file again. ``compact``: rounds come without their top lists, raw distributions and details, and ``lines`` reads
-    the whole ones back; it belongs to the latest run.
-    """
+    """Implements Source on one or more traces: paths, or ``bundled:demo`` for the bundled one. The summary in a
+    recording is not passed on: its rounds are counted again. Nothing is cached: every run reads its file again.
+    ``compact``: rounds come without their top lists, raw distributions and details, and ``lines`` reads the whole ones
+    back; it belongs to the latest run."""
 
     def __init__(self, *paths: str | Path, compact: bool = False, whole_up_to: int = AT_ONCE) -> None:
         self.capabilities = RECORDED

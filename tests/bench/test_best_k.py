@@ -107,10 +107,7 @@ def test_what_of_a_round_is_not_its_forwards() -> None:
     assert row.cost.outside and row.cost.outside.median == pytest.approx(0.3)
     assert done.cost.outside and done.cost.outside.median == pytest.approx(1 - 12 / 13.5)
     assert (done.peak, row.peak) == (7_000_000, 9_000_000)
-    assert cost_rows(done) == [
-        ["target", "13.5", "12.0", ".111", "7.0 MB"],
-        ["K 2", "26.0", "18.2", ".300", "9.0 MB"],
-    ]
+    assert cost_rows(done) == [["target", "13.5", "12.0", ".111", "7.0 MB"], ["K 2", "26.0", "18.2", ".300", "9.0 MB"]]
     assert len(COSTS) == 5
     told = json.loads(json.dumps(summarise_bench(done, {}), allow_nan=False))
     assert told["k"][0]["cost"]["forwards_ms"]["median"] == pytest.approx(18.2)

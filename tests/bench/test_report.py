@@ -230,10 +230,7 @@ def test_a_prediction_that_holds_needs_no_reason() -> None:
             {"mean_round_ms": 30.0, "mean_token_ms": 11.0, "speedup": 11 * 1.9375 / 30},
             "times are uneven: a round took 1.50 × its median on average, a plain token 1.10 × (×1.36)",
         ),
-        (
-            {"speedup": 0.775},
-            "the repeats differ: their medians do not multiply to the median speedup (×1.25)",
-        ),
+        ({"speedup": 0.775}, "the repeats differ: their medians do not multiply to the median speedup (×1.25)"),
     ],
 )
 def test_the_reason_is_the_one_thing_that_changed(changes: dict[str, Any], words: str) -> None:

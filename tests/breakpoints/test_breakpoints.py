@@ -306,11 +306,7 @@ def test_text_in_a_token() -> None:
         make_round(verdicts="✓✓✗·", tokens=[" a", " Mr", " x", " Miss"]),
         make_round(verdicts="✗", tokens=[" a"], last=" Mr"),
         make_round(verdicts="✗", tokens=[" a"], last="Mr"),
-    ) == [
-        'text ~ "^ M(r|iss)" at position 2 (and 1 more)',
-        'text ~ "^ M(r|iss)": the resampled token',
-        "",
-    ]
+    ) == ['text ~ "^ M(r|iss)" at position 2 (and 1 more)', 'text ~ "^ M(r|iss)": the resampled token', ""]
 
 
 def test_text_across_tokens_hits_in_the_round_that_completes_it() -> None:

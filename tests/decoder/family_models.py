@@ -73,12 +73,7 @@ FAMILIES: dict[str, Family] = {
     "Mistral, windows": Family("MistralConfig", {**BLOCK, "sliding_window": WINDOW}),
     "Gemma 3, mixed windows": Family(
         "Gemma3TextConfig",
-        {
-            **BLOCK,
-            "head_dim": 8,
-            "sliding_window": WINDOW,
-            "layer_types": ["sliding_attention", "full_attention"],
-        },
+        {**BLOCK, "head_dim": 8, "sliding_window": WINDOW, "layer_types": ["sliding_attention", "full_attention"]},
     ),
     "LFM2": Family("Lfm2Config", {**BLOCK, "layer_types": ["conv", "full_attention"], "block_multiple_of": 8}),
     "Mamba": Family(

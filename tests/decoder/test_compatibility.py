@@ -208,8 +208,7 @@ def with_entry(tmp_path: Path, name: str, i: int, entry: str, **saving: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("draft", "target"),
-    [("<unused5>", "w12"), ("[unused_12]", "<|reserved_special_token_3|>"), ("<0x00>_1", "w12")],
+    ("draft", "target"), [("<unused5>", "w12"), ("[unused_12]", "<|reserved_special_token_3|>"), ("<0x00>_1", "w12")]
 )
 def test_placeholders_that_differ_are_a_note(tmp_path: Path, draft: str, target: str) -> None:
     pair = facts(with_entry(tmp_path, "draft", 12, draft), with_entry(tmp_path, "target", 12, target))

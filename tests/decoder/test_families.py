@@ -205,10 +205,7 @@ def test_the_test_sees_a_wrong_rollback(shelf: Shelf, name: str, broken: str, mo
     ("kind", "reason"),
     [
         ("xlnet", "it does not read from left to right"),
-        (
-            "reformer",
-            "its attention depends on hashes drawn at random in every forward, so no forward can be repeated",
-        ),
+        ("reformer", "its attention depends on hashes drawn at random in every forward, so no forward can be repeated"),
     ],
 )
 @pytest.mark.parametrize("role", ["draft", "target"])

@@ -26,8 +26,7 @@ def test_text_and_prompt_stand_in_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "span"),
-    [("a", "`a`"), ("a`b", "``a`b``"), ("`a", "`` `a ``"), ("a``", "``` a`` ```"), ("a|b", "`a|b`")],
+    ("text", "span"), [("a", "`a`"), ("a`b", "``a`b``"), ("`a", "`` `a ``"), ("a``", "``` a`` ```"), ("a|b", "`a|b`")]
 )
 def test_code_spans(text: str, span: str) -> None:
     assert code(text) == span

@@ -81,11 +81,7 @@ def test_starting_values() -> None:
 
 
 def test_the_point_of_a_run() -> None:
-    rounds = [
-        make_round(1, 0, "✓✗··"),
-        make_round(2, 2, "✓✓✓✓"),
-        make_round(3, 7, "✗···"),
-    ]
+    rounds = [make_round(1, 0, "✓✗··"), make_round(2, 2, "✓✓✓✓"), make_round(3, 7, "✗···")]
     stats = folded(make_header(), make_calibration(), *rounds)
     point = lab_point(stats.segment_rates(), rounds[-1].settings, rounds, (2, 3))
     assert point is not None

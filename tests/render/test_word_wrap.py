@@ -238,15 +238,7 @@ def test_phases_tell_the_text_token_by_token() -> None:
     for step in phases(made):
         told.show_round(1, None, step)
         seen.append("".join(text_of(told)))
-    assert seen == [
-        "He?is",
-        "He?is?a",
-        "He?is?a?nd",
-        "He?is?a?nd",
-        "He is?a?nd",
-        "He is✗a·nd",
-        "He is✗a·nd↳Frog",
-    ]
+    assert seen == ["He?is", "He?is?a", "He?is?a?nd", "He?is?a?nd", "He is?a?nd", "He is✗a·nd", "He is✗a·nd↳Frog"]
 
 
 def test_phases_of_bonus_plain_and_cut_rounds() -> None:

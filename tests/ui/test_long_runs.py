@@ -242,12 +242,7 @@ async def test_long_and_short_recordings_stand_behind_the_digits(tmp_path: Path)
     app = SpecvizApp(
         source,
         options(
-            trace=long,
-            recordings=(long, short),
-            prompts=(),
-            paused=True,
-            at=LAST_ROUND,
-            recorded=lambda: source.lines,
+            trace=long, recordings=(long, short), prompts=(), paused=True, at=LAST_ROUND, recorded=lambda: source.lines
         ),
     )
     async with app.run_test(size=(120, 40)) as pilot:

@@ -6,14 +6,7 @@ from rich.cells import cell_len
 from specviz.render.glyphs import ASCII, UNICODE
 from specviz.stats.draft_queries import top_rows
 from specviz.stats.draft_table import DraftTable, Rank
-from specviz.ui.metrics.draft_list import (
-    LIMIT,
-    ORDERS,
-    Order,
-    TokenListing,
-    drafted_listing,
-    id_listing,
-)
+from specviz.ui.metrics.draft_list import LIMIT, ORDERS, Order, TokenListing, drafted_listing, id_listing
 from specviz.ui.run.jumps import NOWHERE, worst_overlap
 from tests.builders import make_drafted, make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
@@ -144,10 +137,7 @@ def test_hostile_tokens_are_safe_cells_that_move_nothing(ascii: bool) -> None:
         for i, data in enumerate(NASTY, start=1)
     ]
     glyphs = ASCII if ascii else UNICODE
-    for table in (
-        drafted_listing(rounds, "lost", 77, glyphs),
-        id_listing(rounds, 77, glyphs),
-    ):
+    for table in (drafted_listing(rounds, "lost", 77, glyphs), id_listing(rounds, 77, glyphs)):
         assert len(table.lines) == len(NASTY)
         for line in texts(table.lines):
             assert_safe(line)

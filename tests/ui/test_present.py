@@ -50,8 +50,7 @@ def played(script: Script) -> Iterator[Event]:
 def replayed(*paths: Path, **changes: Any) -> SpecvizApp:
     recordings = paths if len(paths) > 1 else ()
     app = SpecvizApp(
-        TraceSource(*paths),
-        options(present=True, trace=paths[0], recordings=recordings, prompts=(), **changes),
+        TraceSource(*paths), options(present=True, trace=paths[0], recordings=recordings, prompts=(), **changes)
     )
     app.animation_level = "none"
     return app
@@ -373,8 +372,7 @@ async def test_digits_choose_among_recorded_runs(tmp_path: Path, present: bool) 
     first = recorded(tmp_path, "a.jsonl", n_rounds=2)
     second = recorded(tmp_path, "b.jsonl", n_rounds=5)
     app = SpecvizApp(
-        TraceSource(first, second),
-        options(present=present, trace=first, recordings=(first, second), prompts=(), at=99),
+        TraceSource(first, second), options(present=present, trace=first, recordings=(first, second), prompts=(), at=99)
     )
     app.animation_level = "none"
     async with app.run_test(size=LARGE) as pilot:
@@ -397,8 +395,7 @@ async def test_another_prepared_run_is_laid_out_for_its_own_k(tmp_path: Path, pr
     narrow = recorded(tmp_path, "narrow.jsonl", make=k_of(4), n_rounds=3)
     alone = SpecvizApp(TraceSource(narrow), options(present=present, trace=narrow, prompts=(), at=1))
     both = SpecvizApp(
-        TraceSource(wide, narrow),
-        options(present=present, trace=wide, recordings=(wide, narrow), prompts=(), at=1),
+        TraceSource(wide, narrow), options(present=present, trace=wide, recordings=(wide, narrow), prompts=(), at=1)
     )
     laid_out = []
     for app in (both, alone):

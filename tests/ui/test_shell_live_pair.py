@@ -24,17 +24,7 @@ from tests.ui.conftest import hit, options, ready, stops, until
 SIZE = (120, 40)
 SETTINGS = Settings(k=4)
 REQUEST = RunRequest("Once upon a time there was", 3, SETTINGS)
-CONDITIONS = (
-    "N<=1",
-    "reject<=2",
-    "overlap<0.45",
-    "p/q<0.2",
-    "token=454",
-    "text~the",
-    "streak>=1",
-    "end",
-    "|z|>1",
-)
+CONDITIONS = ("N<=1", "reject<=2", "overlap<0.45", "p/q<0.2", "token=454", "text~the", "streak>=1", "end", "|z|>1")
 
 
 class Loaded:
@@ -146,8 +136,7 @@ async def test_a_presentation_changes_nothing_and_leaves_no_wait_in_the_trace(
     """The times of all rounds together are less than the waits between their phases alone."""
     path, pace = tmp_path / "run.jsonl", 0.04
     app = SpecvizApp(
-        untouched.source,
-        options(request=REQUEST, record=lambda: Recorder(path), present=True, paused=False, pace=pace),
+        untouched.source, options(request=REQUEST, record=lambda: Recorder(path), present=True, paused=False, pace=pace)
     )
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: app.timeline.total >= 12)

@@ -80,10 +80,7 @@ NO_COLOR_OF_RGB = 'is not a colour such as "#56b4e9"'
             ThemeProblem(line("[colors]"), "colors.success", f"{{'a': '#6ccf9c'}} {NO_COLOR_OF_RGB}"),
         ),
         (("dark = true", 'dark = "yes"'), ThemeProblem(line("dark"), "dark", "'yes' is not true or false")),
-        (
-            ("dark = true", "dark = true\nansi = 1"),
-            ThemeProblem(line("dark") + 1, "ansi", "1 is not true or false"),
-        ),
+        (("dark = true", "dark = true\nansi = 1"), ThemeProblem(line("dark") + 1, "ansi", "1 is not true or false")),
         (("dark = true", "dark = true\nfont = 3"), ThemeProblem(line("dark") + 1, "font", "unknown key")),
         (("[plots]", "[plot]"), ThemeProblem(line("[plots]"), "plot", "unknown key; plots is missing")),
         (('name = "dark"\n', ""), ThemeProblem(1, "name", "missing")),

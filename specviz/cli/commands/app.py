@@ -96,11 +96,7 @@ def replay(traces: Sequence[str], display: AppOptions) -> int:
     at = LAST_ROUND if display.at is None and display.paused and not display.present else display.at
     paths = tuple(map(Path, traces))
     display = replace(
-        display,
-        trace=paths[0],
-        recordings=paths if len(paths) > 1 else (),
-        recorded=lambda: source.lines,
-        at=at,
+        display, trace=paths[0], recordings=paths if len(paths) > 1 else (), recorded=lambda: source.lines, at=at
     )
     return _show(source, display)
 

@@ -55,12 +55,10 @@ class TextSoFar:
 
 
 class NgramDrafter:
-    """Drafts what followed the longest, then most recent, earlier occurrence of the text's last tokens.
-
-    q is a point mass at any temperature: x is accepted with probability p(x), and a rejected position is resampled from
-    p without x. At each length the text is searched before ``corpus``. The draft ends with the first id of ``end_ids``,
-    or before it at a position below ``suppressed_until``. Without a match nothing is drafted.
-    """
+    """Drafts what followed the longest, then most recent, earlier occurrence of the text's last tokens. q is a point
+    mass at any temperature: x is accepted with probability p(x), and a rejected position is resampled from p without x.
+    At each length the text is searched before ``corpus``. The draft ends with the first id of ``end_ids``, or before it
+    at a position below ``suppressed_until``. Without a match nothing is drafted."""
 
     def __init__(
         self,

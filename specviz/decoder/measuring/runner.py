@@ -146,10 +146,7 @@ class Bench:
 
 
 def open_bench(
-    options: RunOptions,
-    emit: Emit,
-    locations: PairLocations | None = None,
-    drafters: Sequence[DrafterVariant] = (),
+    options: RunOptions, emit: Emit, locations: PairLocations | None = None, drafters: Sequence[DrafterVariant] = ()
 ) -> Bench:
     """Load the pair of ``options`` for ``drafters``, which draft in turns; by default the drafter of ``options``.
     Raises SpecvizError."""

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, DynamicCache, PreTrainedConfig
-from transformers.cache_utils import (
-    DummyLayer,
-    DynamicLayer,
-    DynamicSlidingWindowLayer,
-    LinearAttentionCacheLayerMixin,
-)
+from transformers.cache_utils import DummyLayer, DynamicLayer, DynamicSlidingWindowLayer, LinearAttentionCacheLayerMixin
 
 from specviz.decoder.models.rollback import CropState, Forward, KVState, RecomputeState, SnapshotState, StepwiseState
 

@@ -149,12 +149,10 @@ class CausalModel:
     def feed_tree(
         self, ids: Sequence[int] | Tensor, tree: TokenTree, *, hidden_layers: Sequence[int] = ()
     ) -> tuple[Tensor, Hidden]:
-        """Feed ``ids`` [n] as a tree that continues the text, in one forward.
-
-        Returns shifted logits float32 [n, vocab_size], each after its own path, and the hidden states of
-        ``hidden_layers``. ``keep_path`` or ``roll_back_to`` comes next. Raises ValueError where the model cannot do
-        that exactly, and beyond the context.
-        """
+        """Feed ``ids`` [n] as a tree that continues the text, in one forward. Returns shifted logits float32 [n,
+        vocab_size], each after its own path, and the hidden states of ``hidden_layers``. ``keep_path`` or
+        ``roll_back_to`` comes next. Raises ValueError where the model cannot do that exactly, and beyond the
+        context."""
         if reason := self.tree_unsupported_reason:
             raise ValueError(f"the {self.role} {self.name} cannot be fed a tree: {reason}")
         if len(ids) != len(tree):

@@ -7,10 +7,7 @@ from typing import Any
 
 import transformers
 from transformers import CONFIG_MAPPING, AutoConfig, AutoTokenizer, GenerationConfig
-from transformers.models.auto.modeling_auto import (
-    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-)
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions, Role

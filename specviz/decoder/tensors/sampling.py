@@ -110,12 +110,10 @@ def accept_probs(p_drafted: Tensor, q_drafted: Tensor) -> Tensor:
 
 
 class RoundRandom:
-    """Uniforms in [0, 1) of round ``index`` under ``seed``.
-
-    ``values`` float64 [2K + 1], by slot: 0 draws the last token (residual, bonus or plain), 2i - 1 draws draft i, 2i
-    tests it, i from 1. They are 53-bit numbers from Philox keyed by (seed, index), so a change of K, stepping or
-    inspecting changes no value. ``redraws``: how many values were replaced because they drew an id of probability 0.
-    """
+    """Uniforms in [0, 1) of round ``index`` under ``seed``. ``values`` float64 [2K + 1], by slot: 0 draws the last
+    token (residual, bonus or plain), 2i - 1 draws draft i, 2i tests it, i from 1. They are 53-bit numbers from Philox
+    keyed by (seed, index), so a change of K, stepping or inspecting changes no value. ``redraws``: how many values were
+    replaced because they drew an id of probability 0."""
 
     def __init__(self, seed: int, index: int, k: int) -> None:
         self._key = np.array([seed, index], dtype=np.uint64)

@@ -240,13 +240,7 @@ def draw_column(facts: Sequence[Fact], cells: int, *, raw: bool = False, ascii: 
 
 
 def draw_groups(
-    groups: Sequence[Sequence[Fact]],
-    cells: int,
-    abreast: int,
-    gap: int,
-    *,
-    raw: bool = False,
-    ascii: bool = False,
+    groups: Sequence[Sequence[Fact]], cells: int, abreast: int, gap: int, *, raw: bool = False, ascii: bool = False
 ) -> list[Line]:
     """Columns of facts, ``abreast`` side by side, the others below."""
     size = max(1, (cells - gap * (abreast - 1)) // abreast)

@@ -49,10 +49,7 @@ class Peers(NamedTuple):
 
 
 def _page(rates: Rates, rule: Rule, peers: Peers, bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
-    left, right = (
-        _positions(rates, max(_MIN_POSITIONS, min(cells, _POSITIONS)), glyphs),
-        _chances(bins, rule, glyphs),
-    )
+    left, right = (_positions(rates, max(_MIN_POSITIONS, min(cells, _POSITIONS)), glyphs), _chances(bins, rule, glyphs))
     below = two_columns(left, right, _POSITIONS) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
         fact_lines(rate_facts(rates, rule), cells, glyphs),

@@ -141,10 +141,7 @@ def caption_fields(shown: Caption, *, tone: Tone = "strong", ascii: bool = False
 
 def title_fields(title: str, where: str, *, ascii: bool = False) -> list[StatusField]:
     """The speaker's own line, and the round at its other end."""
-    return [
-        StatusField(_cut(literal(title), ascii), 1, "accent"),
-        StatusField((where,), 0, "quiet", right=True),
-    ]
+    return [StatusField(_cut(literal(title), ascii), 1, "accent"), StatusField((where,), 0, "quiet", right=True)]
 
 
 def _cut(text: str, ascii: bool) -> tuple[str, ...]:

@@ -22,12 +22,10 @@ FIRST_PAINT_WAIT_S = 0.5
 
 
 class EventQueue:
-    """Receives the events that the session delivers.
-
-    ``deliver`` runs on the worker thread: it records the event, queues it and calls ``wake``, which must be cheap and
-    thread-safe and may merge calls. ``drain`` runs on the screen's thread. Every event is recorded before it is queued.
-    ``store`` makes the store for the rounds of a run from the file that they are recorded in.
-    """
+    """Receives the events that the session delivers. ``deliver`` runs on the worker thread: it records the event,
+    queues it and calls ``wake``, which must be cheap and thread-safe and may merge calls. ``drain`` runs on the
+    screen's thread. Every event is recorded before it is queued. ``store`` makes the store for the rounds of a run from
+    the file that they are recorded in."""
 
     def __init__(
         self,

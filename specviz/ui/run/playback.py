@@ -32,9 +32,7 @@ def with_temperature_step(settings: Settings, steps: int) -> Settings:
     temperature = max(0.0, min(MAX_KEY_TEMPERATURE, round(settings.temperature + steps / 10, 6)))
     together = settings.draft_temperature == settings.temperature
     return replace(
-        settings,
-        temperature=temperature,
-        draft_temperature=temperature if together else settings.draft_temperature,
+        settings, temperature=temperature, draft_temperature=temperature if together else settings.draft_temperature
     )
 
 

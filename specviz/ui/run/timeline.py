@@ -16,12 +16,10 @@ from specviz.trace.round_store import RoundStore
 
 
 class Timeline:
-    """The rounds of one run, the round shown (0: before the first) and the token cursor's row in it.
-
-    With ``follow`` a new round is shown as it arrives, unless an earlier one is shown. A round may be shown up to one
-    of its phases; until it is complete, the numbers are those of the round before. ``store`` returns the store for the
-    rounds of a run, when its header arrives.
-    """
+    """The rounds of one run, the round shown (0: before the first) and the token cursor's row in it. With ``follow`` a
+    new round is shown as it arrives, unless an earlier one is shown. A round may be shown up to one of its phases;
+    until it is complete, the numbers are those of the round before. ``store`` returns the store for the rounds of a
+    run, when its header arrives."""
 
     def __init__(
         self, *, follow: bool = True, store: Callable[[], RoundStore] = RoundStore, ascii: bool = False

@@ -15,12 +15,10 @@ def always(_screen: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Key(Generic[Screen_contra]):
-    """A row of a key table: everything that bindings, footer, help and palette know about a key.
-
-    ``action`` is the Textual action: a method ``action_*`` of the screen, with its argument; ``{key}`` means the
-    key itself. ``keys`` are Textual's names of its keys, ``shown`` is what is printed on them. ``is_enabled`` says
-    whether the action can do anything now; if not, the key is dim and does nothing.
-    """
+    """A row of a key table: everything that bindings, footer, help and palette know about a key. ``action`` is the
+    Textual action: a method ``action_*`` of the screen, with its argument; ``{key}`` means the key itself. ``keys`` are
+    Textual's names of its keys, ``shown`` is what is printed on them. ``is_enabled`` says whether the action can do
+    anything now; if not, the key is dim and does nothing."""
 
     action: str
     keys: tuple[str, ...]

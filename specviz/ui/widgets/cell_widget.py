@@ -20,13 +20,10 @@ _CORNERS = 6
 
 
 class CellWidget(Widget):
-    """Paints lines of styled pieces.
-
-    A subclass overrides `lines`, whose result is cached until `redraw`, a resize or a change of theme; or
-    `render_line`, to draw only the lines in view. Each piece names its style: "text" is the widget's own, any other
-    name the component class ``<PREFIX>--<name>``, which the DEFAULT_CSS of the subclass must style. ``panel`` adds the
-    border of a panel to that CSS, ``tokens`` the styles of tokens.
-    """
+    """Paints lines of styled pieces. A subclass overrides `lines`, whose result is cached until `redraw`, a resize or a
+    change of theme; or `render_line`, to draw only the lines in view. Each piece names its style: "text" is the
+    widget's own, any other name the component class ``<PREFIX>--<name>``, which the DEFAULT_CSS of the subclass must
+    style. ``panel`` adds the border of a panel to that CSS, ``tokens`` the styles of tokens."""
 
     ALLOW_SELECT = False
     PREFIX: ClassVar[str] = ""
