@@ -95,7 +95,7 @@ def glyphs(ascii: bool) -> Glyphs:
     return Glyphs(ascii, {sign.kind: sign.ascii if ascii else sign.unicode for sign in SIGNS}, **signs)
 
 
-UNICODE = glyphs(False)
+UNICODE, ASCII = glyphs(False), glyphs(True)
 
 
 def component(kind: str) -> str:
