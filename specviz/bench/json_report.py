@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from specviz.bench.report import BenchReport, BestK, Row, ScoredPrediction
+from specviz.bench.report import BenchReport, Row, ScoredPrediction
 from specviz.bench.samples import Spread
 
 
@@ -60,7 +60,7 @@ def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str,
         "target_cost": asdict(report.cost),
         "target_peak": report.peak,
         "k": [_row(row) for row in report.rows],
-        "best_k": [{"drafter": str(best.drafter), **_without_drafter(best)} for best in report.best],
+        "best_k": [asdict(best) | {"drafter": str(best.drafter)} for best in report.best],
         "fastest_k": report.fastest.k if report.fastest else None,
         "fastest_drafter": str(report.fastest.drafter) if report.fastest else None,
     }
@@ -85,10 +85,6 @@ def _row(row: Row) -> dict[str, Any]:
             "measured_cost": _prediction(row.measured_cost),
         },
     }
-
-
-def _without_drafter(best: BestK) -> dict[str, Any]:
-    return {name: value for name, value in asdict(best).items() if name != "drafter"}
 
 
 def _prediction(scored: ScoredPrediction | None) -> dict[str, Any] | None:

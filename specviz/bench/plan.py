@@ -68,10 +68,6 @@ class Plan:
         return range(self.prompts // 2, self.prompts)
 
     @property
-    def same_prompt(self) -> bool:
-        return self.prompts == 1
-
-    @property
     def speculative(self) -> tuple[Configuration, ...]:
         return tuple(Configuration("speculative", k, each) for each in self.drafters for k in self.ks)
 

@@ -120,7 +120,7 @@ def bench(
     first = MODEL if MODEL in drafters else drafters[0]
     chosen = run_options({**params, "k": max(ks), "drafter": first.name}, one_prompt=True)
     chosen = with_prompts(chosen, prompts_file, one_given=one)
-    return measure(chosen, drafters, ks, repeats, as_json, baseline, plotted=plot)
+    return measure(chosen, drafters, tuple(sorted(set(ks))), repeats, as_json, baseline, plotted=plot)
 
 
 @specviz.command()

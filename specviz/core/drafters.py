@@ -29,16 +29,13 @@ class DrafterOption:
 
 @dataclass(frozen=True, slots=True)
 class DrafterSpec:
-    """What the command line, the screens and the statistics need to know about a drafter.
-
-    ``name``: as in ``Settings.drafter``. ``title``, ``phrase``: the same in a list and in a sentence.
-    ``factory``: ``module:class`` of its ``DrafterFactory``, imported by the decoder.
-    ``needs_draft_model``: proposes with the model of ``--draft``.
+    """What the command line, the screens and the statistics need to know about a drafter. ``name``: as in
+    ``Settings.drafter``. ``title``, ``phrase``: the same in a list and in a sentence. ``factory``: ``module:class`` of
+    its ``DrafterFactory``, imported by the decoder. ``needs_draft_model``: proposes with the model of ``--draft``.
     ``free``: for a drafter that runs no model, the sentence that says so; it has no T_q, and c is undefined.
-    ``variant``: the option that ``NAME:N`` sets where drafters are listed.
-    ``draft_limit``: what a round lacks that drafts fewer than K tokens.
-    ``check``: the message about option values that contradict each other, None if they do not.
-    """
+    ``variant``: the option that ``NAME:N`` sets where drafters are listed. ``draft_limit``: what a round lacks that
+    drafts fewer than K tokens. ``check``: the message about option values that contradict each other, None if they do
+    not."""
 
     name: str
     title: str = ""

@@ -12,13 +12,11 @@ Emit = Callable[[Event], None]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a source can do. The screens disable the keys of what it cannot.
-
-    ``is_live``: rounds are made now, not read from a recording. ``can_step``: rounds are made one by one on request, so
-    a run can be paused; otherwise they arrive at the source's own pace and only the display pauses.
-    ``can_change_settings``: K, temperature and drafter may change between rounds. ``can_restart``: a run can be
-    requested with another prompt or seed. ``has_probabilities``: drafted tokens have p and q.
-    """
+    """What a source can do. The screens disable the keys of what it cannot. ``is_live``: rounds are made now, not read
+    from a recording. ``can_step``: rounds are made one by one on request, so a run can be paused; otherwise they arrive
+    at the source's own pace and only the display pauses. ``can_change_settings``: K, temperature and drafter may change
+    between rounds. ``can_restart``: a run can be requested with another prompt or seed. ``has_probabilities``: drafted
+    tokens have p and q."""
 
     is_live: bool = True
     can_step: bool = True

@@ -22,7 +22,7 @@ def to_png(svg: str) -> bytes:
         source.write_text(svg, "utf-8")
         if rsvg := shutil.which("rsvg-convert"):
             _call([rsvg, "--zoom", "2", "--output", str(target), str(source)], target)
-        elif magick := _magick():
+        elif magick := next(filter(None, map(shutil.which, _MAGICK)), None):
             _call([magick, "-density", "192", str(source), str(target)], target)
         else:
             raise SpecvizError(
@@ -72,10 +72,6 @@ def _join(ffmpeg: str, stills: Path, target: Path) -> None:
     command = [ffmpeg, "-v", "error", "-f", "concat", "-i", str(stills)]
     _call([*command, "-vf", "palettegen", str(palette)], palette)
     _call([*command, "-i", str(palette), "-lavfi", "paletteuse=dither=none:diff_mode=rectangle", str(target)], target)
-
-
-def _magick() -> str | None:
-    return next((path for name in _MAGICK if (path := shutil.which(name))), None)
 
 
 def _call(command: Sequence[str], target: Path) -> None:

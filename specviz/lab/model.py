@@ -92,12 +92,10 @@ class Mean:
 @dataclass(frozen=True, slots=True)
 class LabPoint:
     """What a run measured. ``c`` is infinite for a drafter that costs nothing, None if it was not timed.
-
     ``tokens_per_round_se`` is a standard error. ``histogram`` counts rounds by their tokens, ``drafts`` by the tokens
     they drafted: fewer than ``k`` in short rounds, none in plain ones. ``formula_at_tested`` is E[N] at ``alpha``
     averaged over those. ``at_k``: the rounds that drafted ``k``. ``positions`` are the tested positions, ``at`` the
-    index of the first one to show.
-    """
+    index of the first one to show."""
 
     k: int
     alpha: float | None = None

@@ -90,7 +90,7 @@ class Flow:
 
     def _put(self, text: str, size: int, like: Span) -> None:
         last = self._open[-1] if self._open else None
-        if last and len(self._open) > self._break_at and _alike(last, like):
+        if last and len(self._open) > self._break_at and last[2:] == like[2:]:
             self._open[-1] = Span(last.text + text, last.width + size, *last[2:])
         else:
             self._open.append(Span(text, size, *like[2:]))
@@ -138,10 +138,6 @@ class Flow:
             if self._column + size > self.width:
                 self.newline()
             self._put(grapheme, size, like)
-
-
-def _alike(a: Span, b: Span) -> bool:
-    return a[2:] == b[2:]
 
 
 def _pieces(run: str) -> Iterator[tuple[str, int, bool]]:

@@ -35,13 +35,11 @@ class Quarter:
 
 @dataclass(frozen=True, slots=True)
 class FormulaGap:
-    """How far the independence assumption is off, and why that may be.
-
-    ``gap`` = ``formula`` (at alpha tested) - ``measured`` tokens/round: positive if difficulty varies.
-    ``first_after_rejection`` and ``first_after_full``: position 1 of rounds that follow a rejection or a bonus; the
-    first round, plain rounds and those after them count for neither. ``later_positions``: positions 2, 3, ..., each
-    given that it was tested. ``by_quarter``: consecutive quarters of the rounds, whose sizes differ by at most one.
-    """
+    """How far the independence assumption is off, and why that may be. ``gap`` = ``formula`` (at alpha tested) -
+    ``measured`` tokens/round: positive if difficulty varies. ``first_after_rejection`` and ``first_after_full``:
+    position 1 of rounds that follow a rejection or a bonus; the first round, plain rounds and those after them count
+    for neither. ``later_positions``: positions 2, 3, ..., each given that it was tested. ``by_quarter``: consecutive
+    quarters of the rounds, whose sizes differ by at most one."""
 
     measured: float | None
     formula: float | None

@@ -13,13 +13,11 @@ from specviz.core.rule import Rule, rule_of
 
 
 class RoundCounts(NamedTuple):
-    """Counts, sums and times of a round. Times that were not measured are NaN.
-
-    ``uncut``: it counts for tokens/round. ``n_with_accept_prob``: tested positions with an exact accept probability o;
-    ``n_accepted_with_prob``: the accepted ones among them; ``accept_prob_sum``, ``accept_prob_variance``: sums of o and
-    of o (1 - o). ``match``: the sum of p q over all tested positions. ``n_without_accept_prob``, ``n_without_match``:
-    tested positions where the number exists but was not measured; ``untimed``: 1 if any time was not measured.
-    """
+    """Counts, sums and times of a round. Times that were not measured are NaN. ``uncut``: it counts for tokens/round.
+    ``n_with_accept_prob``: tested positions with an exact accept probability o; ``n_accepted_with_prob``: the accepted
+    ones among them; ``accept_prob_sum``, ``accept_prob_variance``: sums of o and of o (1 - o). ``match``: the sum of p
+    q over all tested positions. ``n_without_accept_prob``, ``n_without_match``: tested positions where the number
+    exists but was not measured; ``untimed``: 1 if any time was not measured."""
 
     k: int
     accepted: int

@@ -9,15 +9,13 @@ from specviz.stats.run_stats import RunStats
 
 @dataclass(frozen=True, slots=True)
 class SpeedView:
-    """The times and speedups of the segment shown; times in milliseconds, None where undefined.
-
-    ``draft_step_ms`` (draft_ms / K_r over the rounds with a draft), ``verify_ms``, ``decide_ms`` and ``inspect_ms`` are
-    medians per round; ``target_step_ms`` (T_p) and ``draft_step_calibrated_ms`` (T_q) come from calibration.
-    ``verify_times``: (m, T_verify(m)) over the whole run except its first round. ``c`` = T_p / T_q. ``curve``: (K,
-    speedup by the model at alpha tested) for K = 0, ..., 32, empty where undefined; ``model`` is its value at the
-    configured ``k``, ``measured_cost`` the speedup by the times the rounds took. ``slower``: slower than the target
-    alone, by measured cost, or by the model if nothing was measured.
-    """
+    """The times and speedups of the segment shown; times in milliseconds, None where undefined. ``draft_step_ms``
+    (draft_ms / K_r over the rounds with a draft), ``verify_ms``, ``decide_ms`` and ``inspect_ms`` are medians per
+    round; ``target_step_ms`` (T_p) and ``draft_step_calibrated_ms`` (T_q) come from calibration. ``verify_times``: (m,
+    T_verify(m)) over the whole run except its first round. ``c`` = T_p / T_q. ``curve``: (K, speedup by the model at
+    alpha tested) for K = 0, ..., 32, empty where undefined; ``model`` is its value at the configured ``k``,
+    ``measured_cost`` the speedup by the times the rounds took. ``slower``: slower than the target alone, by measured
+    cost, or by the model if nothing was measured."""
 
     draft_step_ms: float | None
     verify_ms: float | None

@@ -1,6 +1,5 @@
 """Whether the texts of a theme are readable, and the greys that NO_COLOR shows."""
 
-from functools import lru_cache
 from math import floor
 
 from rich.color import Color as RichColor
@@ -61,12 +60,10 @@ class NoColorFilter(LineFilter):
     black. Glyphs and text attributes stay."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [Segment(text, style and greyscale(style), control) for text, style, control in segments]
-
-
-@lru_cache(1024)
-def greyscale(style: Style) -> Style:
-    return style + Style.from_color(_grey(style.color), _grey(style.bgcolor))
+        return [
+            Segment(text, style and style + Style.from_color(_grey(style.color), _grey(style.bgcolor)), control)
+            for text, style, control in segments
+        ]
 
 
 def _grey(color: RichColor | None) -> RichColor | None:

@@ -164,7 +164,9 @@ def _clipped(value: object) -> str:
 
 def to_theme(data: Mapping[str, Any], path: Path, *, shipped: bool = False) -> ThemeFile:
     """The theme of data that ``check`` finds nothing wrong with."""
-    colors, tokens, plots = ({key: _css(value) for key, value in data[table].items()} for table in TABLES)
+    colors, tokens, plots = (
+        {key: Color.parse(value).hex.lower() for key, value in data[table].items()} for table in TABLES
+    )
     variables = _textuals(colors)
     variables |= {f"token-{key}": tokens[key] for key in TOKENS} | {f"plot-{key}": plots[key] for key in PLOTS}
     variables |= {"border": colors["border"], "border-blurred": colors["border"]}
@@ -178,10 +180,6 @@ def to_theme(data: Mapping[str, Any], path: Path, *, shipped: bool = False) -> T
         shipped=shipped,
         **own,
     )
-
-
-def _css(value: str) -> str:
-    return Color.parse(value).hex.lower()
 
 
 def _textuals(colors: Mapping[str, str]) -> dict[str, str]:

@@ -66,7 +66,6 @@ def test_a_single_prompt_predicts_and_is_measured() -> None:
     plan = Plan(prompts=1, ks=(2,), repeats=1)
     assert list(plan.calibration_prompts) == list(plan.test_prompts) == [0]
     assert plan.configurations(0) == [CALIBRATION, TARGET, DRAFT, TWO]
-    assert plan.same_prompt and not PLAN.same_prompt
 
 
 def test_quartiles_are_interpolated_and_undefined_values_left_out() -> None:

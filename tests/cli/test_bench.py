@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from specviz.bench.plan import Task
 from specviz.bench.report import report
 from specviz.bench.samples import Spread
-from specviz.cli.commands.bench.command import BENCH_OPTIONS, DrafterVariants, Wholes, read_prompts, with_prompts
+from specviz.cli.commands.bench.command import BENCH_OPTIONS, DrafterVariants, read_prompts, with_prompts
 from specviz.cli.commands.bench.tables import factor_rows, heading, measured_rows, speedup_rows, stacked
 from specviz.cli.main import main
 from specviz.cli.shared.run_options import RUN_OPTIONS
@@ -190,29 +190,6 @@ def test_cells_of_a_column_share_their_decimals() -> None:
     assert stacked(column) == ["9.00\n8.00–9.50", "–", "0.13\n0.10–0.20"]
     assert stacked([Spread(9.0, 8.0, 10.5), Spread(1.0, 1.0, 1.0)], quartiles=False) == ["9.0", "1.0"]
     assert stacked([Spread(1.0, 0.5, 1.0)], is_rate=True) == ["1.000\n.500–1.000"]
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [("1,2,4,8", (1, 2, 4, 8)), ("1..8", tuple(range(1, 9))), ("4", (4,)), ("8,1..2,2", (1, 2, 8)), ("3..3", (3,))],
-)
-def test_lists_and_ranges(text: str, numbers: tuple[int, ...]) -> None:
-    assert Wholes(1, 32).convert(text, None, None) == numbers
-
-
-@pytest.mark.parametrize(
-    ("text", "words"), [("8..1", "8..1 descends: write 1..8."), ("1,32..31", "32..31 descends: write 31..32.")]
-)
-def test_a_range_that_descends_is_named(text: str, words: str) -> None:
-    with pytest.raises(click.BadParameter) as refused:
-        Wholes(1, 32).convert(text, None, None)
-    assert refused.value.message == words
-
-
-@pytest.mark.parametrize("text", ["", "0", "33", "33..1", "1..", "1,,2", "a", "1.5", "-1", "1..2..3", "1 2", "9" * 40])
-def test_what_is_no_list_is_refused_in_words(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is not a list"):
-        Wholes(1, 32).convert(text, None, None)
 
 
 def test_prompts_are_lines_with_escapes() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from specviz.cli.commands import simulate as simulate_module
 from specviz.cli.main import main
+from specviz.cli.shared.terminal_output import ProgressBar
 from specviz.maths.simulation_report import AtTemperature, at_temperatures
 from specviz.maths.toy_distributions import ToyPair
 from tests.cli.conftest import Specviz
@@ -324,13 +325,13 @@ def test_other_draft_temperatures_only_where_they_are_shown(
         asked.append(rounds)
         return at_temperatures(pair, rounds=rounds, **given)
 
-    class CountedBar(simulate_module.Bar):
-        def __init__(self, total: int) -> None:
+    class CountedBar(ProgressBar):
+        def __init__(self, total: int, label: str, **options: Any) -> None:
             totals.append(total)
-            super().__init__(total)
+            super().__init__(total, label, **options)
 
     monkeypatch.setattr(simulate_module, "at_temperatures", counted)
-    monkeypatch.setattr(simulate_module, "Bar", CountedBar)
+    monkeypatch.setattr(simulate_module, "ProgressBar", CountedBar)
     told(capsys, "simulate", "--rounds", "70", "--varying")
     told(capsys, "simulate", "--rounds", "70", "--rule", "exact,greedy")
     assert asked == []
@@ -447,16 +448,15 @@ def test_a_million_rounds(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["rules"][0]["chi_square"]["p_value"] > 1e-3
 
 
-def test_a_bar_is_drawn_only_when_it_takes_long_and_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with simulate_module.Bar(100) as quick:
-        quick.more(50)
-        assert quick._bar is None
-    with simulate_module.Bar(100, delay_s=-1.0) as slow:
-        slow.more(30)
-        slow.more(20)
-        assert slow._bar is not None and slow._bar.tasks[0].completed == 50
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
-    with simulate_module.Bar(100, delay_s=-1.0) as piped:
-        piped.more(50)
-        assert piped._bar is None
+def test_a_bar_is_drawn_only_when_it_takes_long_and_can_be_seen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def drawn(*, delay_s: float, terminal: bool) -> str:
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+        with ProgressBar(100, "rounds", delay_s=delay_s) as bar:
+            bar.advance(30)
+            bar.advance(20)
+        return capsys.readouterr().err
+
+    assert "50/100" in drawn(delay_s=0.0, terminal=True)
+    assert drawn(delay_s=60.0, terminal=True) == drawn(delay_s=0.0, terminal=False) == ""

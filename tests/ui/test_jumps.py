@@ -6,7 +6,8 @@ import pytest
 
 from specviz.breakpoints.monitor import parse_breakpoint
 from specviz.core.events import Round, Settings
-from specviz.ui.run.jumps import NOWHERE, Hit, WorstFirst, hits, next_rejection, parse_query, worst_overlap
+from specviz.stats.draft_queries import adjacent_rejection, next_lowest_overlap
+from specviz.ui.run.jumps import NOWHERE, Hit, WorstFirst, hits, parse_query
 from tests.builders import known, make_drafted, make_round, make_run
 
 ROUNDS = [
@@ -33,20 +34,20 @@ def notes(query: str, rounds: list[Round]) -> list[str]:
 def test_the_next_rejection_from_anywhere() -> None:
     places = [NOWHERE, *((index, row) for index, round in enumerate(ROUNDS, 1) for row in range(round.k + 1))]
     for place in places:
-        assert next_rejection(ROUNDS, *place, 1) == next((r for r in REJECTIONS if r > place), None), place
+        assert adjacent_rejection(ROUNDS, place, 1) == next((r for r in REJECTIONS if r > place), None), place
         before = [r for r in REJECTIONS if r < place]
-        assert next_rejection(ROUNDS, *place, -1) == (before[-1] if before else None), place
+        assert adjacent_rejection(ROUNDS, place, -1) == (before[-1] if before else None), place
 
 
 def test_rejections_one_after_the_other_and_back() -> None:
     place, walked = NOWHERE, []
-    while there := next_rejection(ROUNDS, *place, 1):
+    while there := adjacent_rejection(ROUNDS, place, 1):
         walked.append(place := there)
     assert walked == REJECTIONS
-    assert next_rejection(ROUNDS, *place, -1) == (4, 0)
-    assert next_rejection([], 0, 0, 1) is None
-    assert next_rejection([], 0, 0, -1) is None
-    assert next_rejection(ROUNDS[1:3], 0, 0, 1) is None
+    assert adjacent_rejection(ROUNDS, place, -1) == (4, 0)
+    assert adjacent_rejection([], (0, 0), 1) is None
+    assert adjacent_rejection([], (0, 0), -1) is None
+    assert adjacent_rejection(ROUNDS[1:3], (0, 0), 1) is None
 
 
 # -- overlap
@@ -63,18 +64,18 @@ def overlapping(*rounds: list[float]) -> list[Round]:
 def test_overlaps_from_the_worst_on_and_round_again() -> None:
     rounds = overlapping([0.5, 0.2], [], [0.2, 0.9, 0.1])
     ranked = [(3, 2), (1, 1), (3, 0), (1, 0), (3, 1)]
-    assert worst_overlap(rounds, *NOWHERE) == ranked[0]
+    assert next_lowest_overlap(rounds, NOWHERE) == ranked[0]
     for place, after in zip(ranked, [*ranked[1:], ranked[0]], strict=True):
-        assert worst_overlap(rounds, *place) == after, place
-    assert worst_overlap(rounds, 3, 3) == ranked[0], "the bonus token was not tested"
+        assert next_lowest_overlap(rounds, place) == after, place
+    assert next_lowest_overlap(rounds, (3, 3)) == ranked[0], "the bonus token was not tested"
 
 
 def test_only_what_was_tested_is_ranked() -> None:
     low = replace(make_drafted(verdict="untested"), overlap=0.01)
     rounds = [make_round(1, drafted=[make_drafted(verdict="rejected", overlap=0.4), low])]
-    assert worst_overlap(rounds, *NOWHERE) == worst_overlap(rounds, 1, 0) == (1, 0)
-    assert worst_overlap([make_round(1, verdicts="")], *NOWHERE) is None
-    assert worst_overlap([], *NOWHERE) is None
+    assert next_lowest_overlap(rounds, NOWHERE) == next_lowest_overlap(rounds, (1, 0)) == (1, 0)
+    assert next_lowest_overlap([make_round(1, verdicts="")], NOWHERE) is None
+    assert next_lowest_overlap([], NOWHERE) is None
 
 
 def test_the_walk_begins_anew_once_the_cursor_was_elsewhere() -> None:

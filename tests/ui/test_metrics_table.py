@@ -4,10 +4,10 @@ import pytest
 from rich.cells import cell_len
 
 from specviz.render.glyphs import ASCII, UNICODE
-from specviz.stats.draft_queries import top_rows
+from specviz.stats.draft_queries import next_lowest_overlap, top_rows
 from specviz.stats.draft_table import DraftTable, Rank
 from specviz.ui.metrics.draft_list import LIMIT, ORDERS, Order, TokenListing, drafted_listing, id_listing
-from specviz.ui.run.jumps import NOWHERE, worst_overlap
+from specviz.ui.run.jumps import NOWHERE
 from tests.builders import make_drafted, make_round, make_run
 from tests.core.test_safe_text import NASTY, assert_safe
 from tests.stats.drafted_rows import drafted_rows
@@ -50,7 +50,7 @@ def test_the_lowest_are_those_that_the_walk_and_the_breakpoints_look_at() -> Non
         make_round(2, drafted=[make_drafted("c", overlap=0.3), make_drafted("d", "ignored", overlap=0.02)]),
     ]
     assert drafted_listing(rounds, "overlap", 117, UNICODE).positions == [(2, 0), (1, 0)]
-    assert worst_overlap(rounds, *NOWHERE) == (2, 0)
+    assert next_lowest_overlap(rounds, NOWHERE) == (2, 0)
     assert drafted_listing(rounds, "ratio", 117, UNICODE).positions == [(1, 0), (2, 0)]
 
 

@@ -2,18 +2,13 @@
 
 import json
 import sys
-import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress, TaskID
 
 from specviz.cli.shared.distributions import Numbers
-from specviz.cli.shared.terminal_output import print_table
+from specviz.cli.shared.terminal_output import ProgressBar, print_table
 from specviz.core.rule import EXACT
 from specviz.maths.rule_variants import VARIANTS
 from specviz.maths.simulation_report import TEMPERATURES, AtTemperature, Simulated, at_temperatures, simulated
@@ -51,17 +46,19 @@ def simulate(
     if varying and not 0.0 < mix < 1.0:
         raise click.UsageError("--varying makes a share --mix of the rounds easy: --mix must be between 0 and 1.")
     warmed = as_json or (len(names) == 1 and not varying)
-    with Bar(rounds * (len(names) + (len(TEMPERATURES) if warmed else 0))) as bar:
+    with ProgressBar(rounds * (len(names) + (len(TEMPERATURES) if warmed else 0)), "rounds", delay_s=0.7) as bar:
         runs = [
-            simulated(pair, VARIANTS[name], k=k, rounds=rounds, seed=seed, varying=varying, progress=bar.more)
+            simulated(pair, VARIANTS[name], k=k, rounds=rounds, seed=seed, varying=varying, progress=bar.advance)
             for name in names
         ]
-        warmer = at_temperatures(pair, k=k, rounds=rounds, seed=seed, progress=bar.more) if warmed else []
+        warmer = at_temperatures(pair, k=k, rounds=rounds, seed=seed, progress=bar.advance) if warmed else []
     if as_json:
         summary = {
             "vocab": len(pair.p),
             "mix": mix,
-            "divided_by_their_sum": [name for name, source in (("p", p), ("q", q)) if _divided(source)],
+            "divided_by_their_sum": [
+                name for name, source in (("p", p), ("q", q)) if isinstance(source, Numbers) and source.divided
+            ],
             "k": k,
             "rounds": rounds,
             "seed": seed,
@@ -96,40 +93,8 @@ def rule_names(items: Sequence[str]) -> tuple[str, ...]:
 _ABOVE = "Difficulty varies between rounds, and easy rounds contribute more tests to α: the formula is too high."
 
 
-class Bar:
-    """A progress bar on stderr, shown after a delay if stderr is a terminal."""
-
-    def __init__(self, total: int, delay_s: float = 0.7) -> None:
-        self.total = total
-        self._delay_s = delay_s
-        self._started = time.monotonic()
-        self._done = 0
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def more(self, rounds: int) -> None:
-        self._done += rounds
-        if self._bar is None and time.monotonic() - self._started > self._delay_s and sys.stderr.isatty():
-            self._bar = Progress(console=Console(file=sys.stderr), transient=True)
-            self._task = self._bar.add_task("rounds", total=self.total)
-            self._bar.start()
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._done)
-
-
 def _probs(source: ShapeOrNumbers) -> str | Probs:
     return source if isinstance(source, str) else np.array(source.probs)
-
-
-def _divided(source: ShapeOrNumbers) -> bool:
-    return not isinstance(source, str) and source.divided
 
 
 def _named(source: ShapeOrNumbers) -> str:

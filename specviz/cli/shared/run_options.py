@@ -246,7 +246,7 @@ def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple
     if file is not None:
         if texts:
             raise click.UsageError("--prompt and --prompt-file cannot be combined.")
-        return (("file", _read_prompt(file)),)
+        return (("file", read_text("--prompt-file", file, "the prompt")),)
     if not all(map(is_utf8, texts)):
         raise click.UsageError("--prompt is not UTF-8 text. Encode it as UTF-8, or use --prompt-file.")
     if one and len(texts) > 1:
@@ -257,13 +257,15 @@ def _prompts(texts: tuple[str, ...], file: str | None, one: bool) -> tuple[tuple
     return named or PREPARED_PROMPTS
 
 
-def _read_prompt(file: str) -> str:
+def read_text(option: str, file: str, what: str) -> str:
+    """The UTF-8 text of ``file``, or of standard input for ``-``; ``what`` a person at a terminal is to type there.
+    Raises click.UsageError."""
     if file == "-" and sys.stdin and sys.stdin.isatty():
-        say("Type the prompt, then press ctrl+D on an empty line.")
+        say(f"Type {what}, then press ctrl+D on an empty line.")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8")
     except OSError as error:
-        raise click.UsageError(f"--prompt-file {file} cannot be read: {error.strerror}.") from None
+        raise click.UsageError(f"{option} {file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"--prompt-file {file} is not UTF-8 text (byte {error.start}).") from None
+        raise click.UsageError(f"{option} {file} is not UTF-8 text (byte {error.start}).") from None

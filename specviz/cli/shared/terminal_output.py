@@ -5,11 +5,14 @@ Columns that do not fit side by side continue in a further table below; no cell 
 
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Self
 
 from rich.box import ASCII, SIMPLE
 from rich.cells import cell_len
 from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -86,3 +89,33 @@ def print_chart(
         painter.print(Text.assemble(*((text, style(name)) for text, name in line)), soft_wrap=True)
     for sign, name, text in key:
         painter.print(Text.assemble((f"  {sign}  ", style(name)), plain_words(text, sys.stdout)), soft_wrap=True)
+
+
+class ProgressBar:
+    """A progress bar on stderr, shown from ``delay_s`` on if stderr is a terminal. It is drawn only by ``advance``, so
+    that nothing else runs during a measurement."""
+
+    def __init__(self, total: int, label: str, *, delay_s: float = 0.0) -> None:
+        console = Console(file=sys.stderr, no_color=not colours(sys.stderr), highlight=False)
+        columns = (
+            *Progress.get_default_columns()[:2],
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self._bar = Progress(*columns, console=console, auto_refresh=False, transient=True)
+        self._task = self._bar.add_task(label, total=total)
+        self._draws_at_s = time.monotonic() + delay_s
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar.live.is_started:
+            self._bar.stop()
+
+    def advance(self, steps: int = 1) -> None:
+        self._bar.advance(self._task, steps)
+        if time.monotonic() >= self._draws_at_s and sys.stderr.isatty():
+            self._bar.start()
+            self._bar.refresh()

@@ -20,15 +20,12 @@ from specviz.decoder.tensors.sampling import RoundRandom
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a drafter proposes for one round.
-
-    ``ids`` int64 [K]; ``probs`` float32 [K, V], row i the distribution q_i that id i was sampled from, exactly as
-    sampled. Both are on the drafter's ``decision_device``, not waited for. ``us``: the u that sampled each id.
-    ``logits``: K times [1, V], max-shifted, whose softmax is q at temperature 1 without top-k and top-p; empty if that
-    is ``probs`` or is not inspected. ``model``: whose logits they are, None for a drafter without a model.
-    ``detail``: empty, or for each id a JSON-able mapping of what only this drafter knows.
-    ``plain_reason``: why ``ids`` is empty, if it is.
-    """
+    """What a drafter proposes for one round. ``ids`` int64 [K]; ``probs`` float32 [K, V], row i the distribution q_i
+    that id i was sampled from, exactly as sampled. Both are on the drafter's ``decision_device``, not waited for.
+    ``us``: the u that sampled each id. ``logits``: K times [1, V], max-shifted, whose softmax is q at temperature 1
+    without top-k and top-p; empty if that is ``probs`` or is not inspected. ``model``: whose logits they are, None for
+    a drafter without a model. ``detail``: empty, or for each id a JSON-able mapping of what only this drafter knows.
+    ``plain_reason``: why ``ids`` is empty, if it is."""
 
     ids: Tensor
     probs: Tensor

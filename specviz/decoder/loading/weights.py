@@ -36,12 +36,9 @@ def quiet_libraries() -> None:
 def reserve_ui_core() -> int:
     """Give torch all cores but one, which is for the screen, unless OMP_NUM_THREADS is set. Returns torch's threads."""
     if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, _cores() - 1))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        torch.set_num_threads(max(1, cores - 1))
     return torch.get_num_threads()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _SilentBar:

@@ -154,12 +154,10 @@ def _compiled(model: PreTrainedModel, vocab_size: int) -> Any:
 @contextmanager
 def settings(packed: str | None) -> Iterator[None]:
     """Settings of the compiler while it compiles. ``packed``: the fingerprint of weights to pack, None to pack none.
-
     Packing is the compiler's ``freezing``: weights become constants, and matrix products become generated code around a
     packed copy of them, which for a few rows takes half the time of the libraries or less. Weights packed by oneDNN
     could not be cached between starts. A cached graph holds the weights and is made for a number of threads, but the
-    compiler looks it up by shapes alone, so the cache key tag names both.
-    """
+    compiler looks it up by shapes alone, so the cache key tag names both."""
     from torch._inductor import config as inductor_config  # takes seconds to import
     from torch.utils._triton import has_triton_package
 

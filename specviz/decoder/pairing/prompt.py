@@ -17,13 +17,11 @@ class EncodedPrompt:
 
 
 def read_prompt(target: ModelFacts, prompt: str, vocab_size: int, *, chat: bool = False) -> EncodedPrompt:
-    """The ids that both models are fed; special tokens written in the prompt are recognised.
-
-    As text: the tokenizer's default, with its start token if it adds one. With ``chat``: the chat template with one
-    user message and the opening of the answer, and exactly one start token if the template or the tokenizer has one. A
-    prompt without any ids starts from the tokenizer's start id, else from an end id. Raises SpecvizError where that is
-    not possible or does not fit the target's context.
-    """
+    """The ids that both models are fed; special tokens written in the prompt are recognised. As text: the tokenizer's
+    default, with its start token if it adds one. With ``chat``: the chat template with one user message and the opening
+    of the answer, and exactly one start token if the template or the tokenizer has one. A prompt without any ids starts
+    from the tokenizer's start id, else from an end id. Raises SpecvizError where that is not possible or does not fit
+    the target's context."""
     tokenizer = target.tokenizer
     text = in_template(target, prompt) if chat else prompt
     ids: list[int] = tokenizer(text, add_special_tokens=not chat, verbose=False)["input_ids"]

@@ -42,11 +42,6 @@ class HostResults:
         return int(self.numbers["last_id"][0])
 
     @property
-    def last_slot(self) -> int:
-        """The slot of the u that drew the token after the accepted drafts."""
-        return self.slots[self.n_accepted]
-
-    @property
     def zero_prob_slot(self) -> int | None:
         """The slot of the first u that drew an id of probability 0, None if none did. Sums on a GPU depend on their
         order, which can make that happen."""

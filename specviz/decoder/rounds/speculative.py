@@ -137,7 +137,7 @@ class SpeculativeDecoder:
             emitted=emitted,
             n_accepted=min(results.n_accepted, n_emitted),
             tested=sum(token.verdict in ("accepted", "rejected") for token in drafted),
-            last_u=float(random.values[results.last_slot]),
+            last_u=float(random.values[results.slots[results.n_accepted]]),
             plain_reason=proposal.plain_reason if proposal else plain_reason,
             redraws=random.redraws,
             timing=Timing(

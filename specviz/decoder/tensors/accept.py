@@ -14,16 +14,13 @@ from specviz.decoder.tensors.sampling import accept_probs, inverse_cdf
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a rule makes of K drafts, before the end of the text cuts them.
-
-    ``n_accepted`` int64 [1]: how many drafts it accepts. ``last_id`` int64 [1]: the token after them.
-    ``slots``: the slot of the u that draws ``last_id``, for n_accepted = 0, 1, … K.
-    ``drawn_weights`` float64 [N]: the weight of each id drawn here, the i-th by the u of ``slots[i]``; 0 is an error of
-    rounding.
-    ``accept_probs`` float64 [K]: min(1, p(x)/q(x)) of the drafted ids, tested or not. ``residual`` float64 [1]: the
-    probability of ``last_id`` in the residual, if a draft is rejected; ``fell_back`` bool [1]: whether p replaces it.
-    ``target_samples`` int64 [K]: what the target draws at each position. None where the rule has no such number.
-    """
+    """What a rule makes of K drafts, before the end of the text cuts them. ``n_accepted`` int64 [1]: how many drafts it
+    accepts. ``last_id`` int64 [1]: the token after them. ``slots``: the slot of the u that draws ``last_id``, for
+    n_accepted = 0, 1, … K. ``drawn_weights`` float64 [N]: the weight of each id drawn here, the i-th by the u of
+    ``slots[i]``; 0 is an error of rounding. ``accept_probs`` float64 [K]: min(1, p(x)/q(x)) of the drafted ids, tested
+    or not. ``residual`` float64 [1]: the probability of ``last_id`` in the residual, if a draft is rejected;
+    ``fell_back`` bool [1]: whether p replaces it. ``target_samples`` int64 [K]: what the target draws at each position.
+    None where the rule has no such number."""
 
     n_accepted: Tensor
     last_id: Tensor

@@ -8,12 +8,13 @@ from textual.screen import Screen
 from specviz.breakpoints.monitor import Breakpoint
 from specviz.core.options import MAX_SEED
 from specviz.lab.model import lab_point
+from specviz.stats.draft_queries import adjacent_rejection
 from specviz.ui.dialogs.breakpoints import BreakpointsScreen
 from specviz.ui.dialogs.find import FindScreen, GoToScreen
 from specviz.ui.dialogs.prompt import PromptScreen
 from specviz.ui.dialogs.save import SaveScreen
 from specviz.ui.dialogs.theme import ThemeScreen
-from specviz.ui.run import jumps
+from specviz.ui.run.jumps import WorstFirst
 from specviz.ui.run.playback import Playback
 from specviz.ui.shared.app_options import AppOptions
 from specviz.ui.shared.shell import Shell
@@ -60,7 +61,7 @@ class MainActions(RunActions):
 
     def __init__(self, playback: Playback, options: AppOptions) -> None:
         super().__init__(playback, options)
-        self._worst = jumps.WorstFirst()
+        self._worst = WorstFirst()
 
     @property
     def can_close(self) -> bool:
@@ -112,7 +113,7 @@ class MainActions(RunActions):
 
     def action_rejection(self, step: int) -> None:
         timeline = self.timeline
-        self._jump(jumps.next_rejection(timeline.drafts, timeline.shown, timeline.row, step), "No further rejection.")
+        self._jump(adjacent_rejection(timeline.drafts, (timeline.shown, timeline.row), step), "No further rejection.")
 
     def action_worst(self) -> None:
         timeline = self.timeline

@@ -112,7 +112,9 @@ class MainScreen(MainActions):
             reveal=timeline.reveal,
         )
         self.round.styles.height = max_k + ROUND_LINES + self.round.gutter.height
-        self.strip.show(timeline.emitted_counts, timeline.shown, max_k + 1, whole=timeline.reveal is None)
+        self.strip.show(
+            timeline.stats.round_counts["emitted"], timeline.shown, max_k + 1, whole=timeline.reveal is None
+        )
         self.plots.update(is_fast=self.playback.is_fast)
         self._inspect()
         self._update_lines()

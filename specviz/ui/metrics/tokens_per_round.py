@@ -82,7 +82,10 @@ def _histogram(rates: Rates, glyphs: Glyphs) -> Lines:
     expected = [rates.expected_histogram.get(n) for n in lengths]
     most = max([1.0, *map(float, rates.histogram.values()), *(value or 0.0 for value in expected)])
     numbers = align_decimals(
-        [*(str(rates.histogram[n]) for n in lengths), *(_expected(value, glyphs) for value in expected)]
+        [
+            *(str(rates.histogram[n]) for n in lengths),
+            *("<0.1" if value and value < 0.05 else fixed(value, 1, glyphs.none) for value in expected),
+        ]
     )
     index = len(str(lengths[-1]))
     lines: Lines = [
@@ -101,11 +104,6 @@ def _histogram(rates: Rates, glyphs: Glyphs) -> Lines:
         lines.append([(f"{n:>{index}}  ", "text"), (there, "measured"), (f"  {measured}", "text")])
         lines.append([(" " * (index + 2), "text"), (foreseen, "formula"), (f"  {predicted}", "head")])
     return lines
-
-
-def _expected(value: float | None, glyphs: Glyphs) -> str:
-    """A number of rounds; one that is not 0 is not printed as 0."""
-    return "<0.1" if value is not None and 0 < value < 0.05 else fixed(value, 1, glyphs.none)
 
 
 def _causes(why: FormulaGap, glyphs: Glyphs) -> Lines:

@@ -230,7 +230,11 @@ def _test(
 ) -> list[Line]:
     """The chance of acceptance as the filled part of a line from 0 to 1, and u on it once it has fallen."""
     lines: list[Line] = [[] for _ in range(height)]
-    if known == "drafted" or drafted.test is None or (known == "decided" and _untried(drafted)):
+    if (
+        known == "drafted"
+        or drafted.test is None
+        or (known == "decided" and drafted.verdict in ("untested", "ignored"))
+    ):
         return lines
     u, chance = drafted.test
     filled, mark = accept_bar(chance, u, cells)
@@ -247,10 +251,6 @@ def _test(
     if has_u and height > 1:
         lines[-2] = [(" " * mark, "text"), ("u", "strong")]
     return lines
-
-
-def _untried(drafted: Drafted) -> bool:
-    return drafted.verdict in ("untested", "ignored")
 
 
 def _sign(kind: str, height: int, cells: int, glyphs: Glyphs) -> list[Line]:

@@ -13,7 +13,7 @@ from specviz.core.rule import rule_of
 from specviz.core.safe_text import visible
 from specviz.render.explanations import default_row, is_greedy, target_draw
 from specviz.render.numbers import compact_prob, distinguishing_digits
-from specviz.stats.draft_queries import Drafts, adjacent_rejection, next_lowest_overlap
+from specviz.stats.draft_queries import Drafts, next_lowest_overlap
 
 RoundRow = tuple[int, int]
 NOWHERE: RoundRow = (0, 0)
@@ -39,17 +39,6 @@ class Hit:
         return self.round, self.row
 
 
-def next_rejection(drafts: Drafts, shown: int, row: int, step: int) -> RoundRow | None:
-    """The first rejected token after a place (``step`` 1) or before it (-1), None if there is none."""
-    return adjacent_rejection(drafts, (shown, row), step)
-
-
-def worst_overlap(drafts: Drafts, shown: int, row: int) -> RoundRow | None:
-    """The tested position with the least overlap after this one in the order of overlap, earlier ones first among
-    equals; after the last, and where (shown, row) is not a tested position, the worst of all. None: none was tested."""
-    return next_lowest_overlap(drafts, (shown, row))
-
-
 class WorstFirst:
     """A walk from the worst overlap to better ones, restarted once the cursor has moved elsewhere."""
 
@@ -58,7 +47,7 @@ class WorstFirst:
 
     def next(self, drafts: Drafts, shown: int, row: int) -> RoundRow | None:
         """The next place, None if nothing was tested."""
-        self._at = worst_overlap(drafts, *((shown, row) if self._at == (shown, row) else NOWHERE))
+        self._at = next_lowest_overlap(drafts, (shown, row) if self._at == (shown, row) else NOWHERE)
         return self._at
 
 

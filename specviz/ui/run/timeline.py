@@ -2,9 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Calibration, End, Event, Failed, Header, Notice, Progress, Ready, Round, Settings
 from specviz.render.explanations import default_row
@@ -103,11 +100,6 @@ class Timeline:
     def total(self) -> int:
         """How many rounds have arrived; the shared store may have more already."""
         return self.stats.rounds
-
-    @property
-    def emitted_counts(self) -> NDArray[np.int64]:
-        """Emitted tokens of each round."""
-        return self.stats.round_counts["emitted"]
 
     @property
     def expected_rounds(self) -> int | None:

@@ -41,17 +41,14 @@ def no_log(lines: int) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class AppOptions:
-    """How the app starts.
-
-    ``request`` is the first run. The digits choose among ``prompts`` (name, text), or among ``recordings``, the files
-    of several recorded runs. ``pace``: seconds between rounds, None for the app's choice. ``at``: the round a recorded
-    run opens on. ``breakpoints`` pause the run. ``loop``: it starts again when it ends. ``present``: the app opens as a
-    presentation under the line ``title``, in which a phase is animated for at most ``phase_s`` seconds and the end of a
-    run stays for at least ``hold_s`` seconds before it restarts.
-    ``record`` makes the recording of each run. ``trace`` is the file of a recorded run, and ``recorded`` gives
-    access to the rounds of the one shown, after its header has been read.
-    ``log_tail(n)`` returns the last n lines that libraries wrote; they are not drawn over the screen.
-    """
+    """How the app starts. ``request`` is the first run. The digits choose among ``prompts`` (name, text), or among
+    ``recordings``, the files of several recorded runs. ``pace``: seconds between rounds, None for the app's choice.
+    ``at``: the round a recorded run opens on. ``breakpoints`` pause the run. ``loop``: it starts again when it ends.
+    ``present``: the app opens as a presentation under the line ``title``, in which a phase is animated for at most
+    ``phase_s`` seconds and the end of a run stays for at least ``hold_s`` seconds before it restarts. ``record`` makes
+    the recording of each run. ``trace`` is the file of a recorded run, and ``recorded`` gives access to the rounds of
+    the one shown, after its header has been read. ``log_tail(n)`` returns the last n lines that libraries wrote; they
+    are not drawn over the screen."""
 
     request: RunRequest
     prompts: tuple[tuple[str, str], ...] = ()

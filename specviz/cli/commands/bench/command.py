@@ -3,11 +3,9 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,49 +13,23 @@ import click
 from specviz.bench.baseline import ComparisonResult, baseline_rows, plan_comparisons, summarise_baseline
 from specviz.bench.plan import DrafterVariant, Plan
 from specviz.cli.commands.bench.baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
-from specviz.cli.shared.argument_types import Whole
+from specviz.cli.shared.argument_types import NumberList, Whole
 from specviz.cli.shared.loading import LoadProgress, locator
-from specviz.cli.shared.run_options import RUN_OPTIONS
+from specviz.cli.shared.run_options import RUN_OPTIONS, read_text
+from specviz.cli.shared.terminal_output import ProgressBar
 from specviz.core.drafters import DEFAULT_DRAFTER, DRAFTERS
 from specviz.core.events import Event, Notice, Progress
 from specviz.core.options import MAX_COUNT, MAX_K, RunOptions
 from specviz.core.safe_text import safe_terminal_text
-from specviz.render.console import colours, say, show
+from specviz.render.console import say, show
 
 if TYPE_CHECKING:
     from specviz.bench.samples import Sample
     from specviz.decoder.measuring.runner import Bench
 
 DRAFTER_VARIANT = re.compile(r"(\w+)(?::([1-9]\d{0,3}))?", re.ASCII)
-LIST = re.compile(r"\d{1,9}(\.\.\d{1,9})?(,\d{1,9}(\.\.\d{1,9})?)*")
 ESCAPE = re.compile(r"\\([nt\\])")
 ESCAPED = {"n": "\n", "t": "\t", "\\": "\\"}
-
-
-class Wholes(click.ParamType[Any]):
-    """Whole numbers in a range, as a list, a range or both: ``1,2,4`` or ``1..8``; ascending, each once."""
-
-    name = "numbers"
-
-    def __init__(self, minimum: int, maximum: int) -> None:
-        self.minimum = minimum
-        self.maximum = maximum
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        if LIST.fullmatch(str(value)):
-            spans = [[int(end) for end in part.split("..")] for part in str(value).split(",")]
-            if all(self.minimum <= end <= self.maximum for span in spans for end in span):
-                for span in spans:
-                    if span[0] > span[-1]:
-                        self.fail(f"{span[0]}..{span[-1]} descends: write {span[-1]}..{span[0]}.", param, ctx)
-                return tuple(sorted({n for span in spans for n in range(span[0], span[-1] + 1)}))
-        self.fail(
-            f"{value!r} is not a list (1,2,4) or range (1..8) of whole numbers from {self.minimum} to {self.maximum}.",
-            param,
-            ctx,
-        )
 
 
 class DrafterVariants(click.ParamType[Any]):
@@ -104,7 +76,12 @@ def without(options: list[Any], *names: str) -> list[Any]:
 
 BENCH_OPTIONS = [
     click.option(
-        "--k", "ks", type=Wholes(1, MAX_K), default="1,2,4,8", show_default=True, help="List (1,2,4) or range (1..8)."
+        "--k",
+        "ks",
+        type=NumberList(1, MAX_K, whole=True),
+        default="1,2,4,8",
+        show_default=True,
+        help="List (1,2,4) or range (1..8).",
     ),
     click.option(
         "--drafter",
@@ -149,24 +126,14 @@ def with_prompts(options: RunOptions, file: str | None, *, one_given: bool) -> R
         raise click.UsageError("--prompts cannot be combined with --prompt or --prompt-file.")
     if one_given:
         return options
-    prompts = read_prompts(_prompts_file(file))
+    if file is None:
+        text = files("specviz.bundled").joinpath("prompts.txt").read_text("utf-8")
+    else:
+        text = read_text("--prompts", file, "the prompts, one per line").removeprefix("\ufeff")
+    prompts = read_prompts(text)
     if not prompts:
         raise click.UsageError(f"--prompts {file} contains no prompts. Write one per line.")
     return replace(options, prompts=tuple((f"prompt {n}", text) for n, text in enumerate(prompts, 1)))
-
-
-def _prompts_file(file: str | None) -> str:
-    if file is None:
-        return files("specviz.bundled").joinpath("prompts.txt").read_text("utf-8")
-    if file == "-" and sys.stdin and sys.stdin.isatty():
-        say("Type the prompts, one per line, then press ctrl+D on an empty line.")
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return data.decode("utf-8").removeprefix("\ufeff")
-    except OSError as error:
-        raise click.UsageError(f"--prompts {file} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise click.UsageError(f"--prompts {file} is not UTF-8 text (byte {error.start}).") from None
 
 
 def bench(
@@ -196,8 +163,8 @@ def bench(
         _measure(source, plan, options.seed, samples, forward_only_tasks=not baseline)
         if baseline:
             to_fight = plan_comparisons(plan.test_prompts, ks, repeats, options.seed)
-            with _progress(len(to_fight), "baseline") as step:
-                measure_baseline(source, options, to_fight, results, step)
+            with ProgressBar(len(to_fight), "baseline") as bar:
+                measure_baseline(source, options, to_fight, results, bar.advance)
     except KeyboardInterrupt:
         code = 130
     from specviz.bench.json_report import summarise_bench
@@ -251,37 +218,8 @@ def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]", *,
     from specviz.bench.samples import sample
 
     tasks = plan.tasks(seed)
-    with _progress(len(tasks)) as step:
+    with ProgressBar(len(tasks), "measuring") as bar:
         source.warm_up({task.configuration: None for task in tasks}.keys())
         for done in source.measure(tasks, plan.forward_only_tasks(tasks) if forward_only_tasks else ()):
             samples.append(sample(done.task, done.rounds, done.calibration, done.forwards_ms, done.peak))
-            step()
-
-
-@contextmanager
-def _progress(total: int, label: str = "measuring") -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr if that is a terminal. Yields the function to call after each task. The bar is drawn
-    only between tasks, so that nothing else runs during a measurement."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    terminal = sys.stderr.isatty()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    console = Console(file=sys.stderr, no_color=not colours(sys.stderr), highlight=False)
-    bar = Bar(*columns, console=console, auto_refresh=False, transient=True, disable=not terminal)
-    task = bar.add_task("warm-up", total=total)
-
-    def step() -> None:
-        bar.update(task, advance=1, description=label, refresh=True)
-
-    with bar:
-        bar.refresh()
-        yield step
+            bar.advance()

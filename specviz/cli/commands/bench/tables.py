@@ -95,7 +95,7 @@ def heading(report: BenchReport, config: Mapping[str, Any]) -> list[str]:
     size = _count(plan.prompts, "prompt"), _count(config["max_new_tokens"], "token"), _count(report.repeats, "repeat")
     use = (
         "Predicted and measured on the same prompt."
-        if plan.same_prompt
+        if plan.prompts == 1
         else f"Predicted from {_numbered(plan.calibration_prompts)}, measured on {_numbered(plan.test_prompts)}."
     )
     drafters = [str(config["draft"] if each == MODEL else each) for each in plan.drafters]
