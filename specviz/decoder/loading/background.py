@@ -3,7 +3,6 @@
 import queue
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from specviz.core.events import Event
@@ -47,9 +46,7 @@ class BackgroundTask(Generic[Result]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._cancelled = True
         if self._thread is not None:
             self._thread.join(JOIN_TIMEOUT_S)

@@ -9,7 +9,6 @@ where bfloat16 becomes float32.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -52,10 +51,8 @@ class _File:
         stays = STORED.get(whole.get_dtype(), self) is self._kept
         return _StoredSlice(whole) if stays else _ConvertedSlice(whole, name, self._reopen)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._file.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._file.__exit__(*error)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)

@@ -5,6 +5,7 @@ copied before each block, restored after a rejection, and the accepted tokens ar
 is exact runs without a cache and recomputes the text in every forward.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
@@ -26,38 +27,63 @@ class Forward(Protocol):
         holds the positions before. ``tree``: how the ids follow one another, None for a chain."""
 
 
-class KVState(Protocol):
-    """The tokens fed so far, as a model remembers them."""
+class KVState(ABC):
+    """The tokens fed so far, as a model remembers them. ``cache``: None where every forward reads the whole text."""
 
-    @property
-    def length(self) -> int: ...
+    length: int
+    cache: Cache | None
 
-    @property
-    def cache(self) -> Cache | None: ...
-
+    @abstractmethod
     def prefill(self, ids: Tensor) -> None:
         """Start a text with ``ids``, which are never rolled back."""
 
+    @abstractmethod
     def feed(self, ids: Tensor, keep: int) -> Tensor:
         """Append ``ids``; logits [keep, vocab_size] of the last ``keep`` of them."""
 
     def feed_tree(self, ids: Tensor, tree: TokenTree) -> Tensor:
-        """Append ``ids`` as a tree; logits [n, vocab_size] of all of them. Raises ValueError where that is not exact.
-        Call ``keep_path`` or ``roll_back_to`` next."""
+        """Append ``ids`` as a tree; logits [n, vocab_size] of all of them. Call ``keep_path`` or ``roll_back_to`` next.
+        Raises ValueError where that is not exact."""
+        raise ValueError(f"{type(self).__name__} cannot be fed a tree")
 
+    @abstractmethod
     def roll_back_to(self, length: int) -> None:
         """Drop the positions from ``length`` on; the ones before are not rolled back later. The state may end up
-        shorter than ``length``; feed the missing tokens again. Raises ValueError where the state cannot be restored
-        exactly."""
+        shorter than ``length``; feed the missing tokens again. Raises ValueError where it cannot be restored exactly.
+        """
 
     def keep_path(self, start: int, nodes: Sequence[int]) -> None:
         """Keep only ``nodes``, a path from a root, of the tree fed at position ``start``; see ``roll_back_to``."""
+        raise ValueError(f"{type(self).__name__} cannot keep a path of a tree")
 
+    @abstractmethod
     def temporarily(self, layers: int) -> AbstractContextManager[None]:
         """What is fed inside, through no more than the first ``layers`` layers, is forgotten at the end."""
 
 
-class CropState:
+class TreeState(KVState):
+    """Keys and values, which can be fed a tree and keep a path of it."""
+
+    cache: Cache
+    _forward: Forward
+
+    def feed(self, ids: Tensor, keep: int) -> Tensor:
+        return self._append(ids, keep)
+
+    def feed_tree(self, ids: Tensor, tree: TokenTree) -> Tensor:
+        return self._append(ids, len(ids), tree)
+
+    def keep_path(self, start: int, nodes: Sequence[int]) -> None:
+        keep_rows(self.cache, start, nodes)
+        self.roll_back_to(start + len(nodes))
+
+    def _append(self, ids: Tensor, keep: int, tree: TokenTree | None = None) -> Tensor:
+        logits = self._forward(ids, self.length, self.cache, keep, tree)
+        self.length += len(ids)
+        return logits
+
+
+class CropState(TreeState):
     """Keys and values, cropped at the end. Sliding windows keep what leaves them until the next rollback."""
 
     def __init__(self, forward: Forward, config: PreTrainedConfig) -> None:
@@ -77,19 +103,11 @@ class CropState:
             self.feed(ids, 1)
             self.cache.activate_past_recording()
 
-    def feed(self, ids: Tensor, keep: int) -> Tensor:
-        return self._append(ids, keep)
-
     def feed_tree(self, ids: Tensor, tree: TokenTree) -> Tensor:
         window = min((layer.sliding_window for layer in self.cache.layers if layer.is_sliding), default=None)
         if window is not None and self.length + len(ids) > window:
             raise ValueError(f"a tree of {len(ids)} tokens after {self.length} leaves a sliding window of {window}")
-        return self._append(ids, len(ids), tree)
-
-    def _append(self, ids: Tensor, keep: int, tree: TokenTree | None = None) -> Tensor:
-        logits = self._forward(ids, self.length, self.cache, keep, tree)
-        self.length += len(ids)
-        return logits
+        return super().feed_tree(ids, tree)
 
     def roll_back_to(self, length: int) -> None:
         if length <= 0:
@@ -98,10 +116,6 @@ class CropState:
         kept = min(length, self.length)
         roll_back(self.cache, self.length - kept)
         self.length = kept
-
-    def keep_path(self, start: int, nodes: Sequence[int]) -> None:
-        keep_rows(self.cache, start, nodes)
-        self.roll_back_to(start + len(nodes))
 
     @contextmanager
     def temporarily(self, layers: int) -> Iterator[None]:
@@ -113,17 +127,7 @@ class CropState:
             self.length = length
 
 
-class _ChainState:
-    """A state that is exact for chains only."""
-
-    def feed_tree(self, ids: Tensor, tree: TokenTree) -> Tensor:
-        raise ValueError(f"{type(self).__name__} cannot be fed a tree")
-
-    def keep_path(self, start: int, nodes: Sequence[int]) -> None:
-        raise ValueError(f"{type(self).__name__} cannot keep a path of a tree")
-
-
-class SnapshotState(_ChainState):
+class SnapshotState(KVState):
     """A recurrent state, copied before each block; after a rejection the copy is restored and ids are fed again. Ids
     before the last ``keep`` of a feed are never rolled back, so they are fed first, ahead of the copy."""
 
@@ -189,7 +193,7 @@ class StepwiseState(SnapshotState):
         return torch.cat(logits[-keep:])
 
 
-class RecomputeState(_ChainState):
+class RecomputeState(KVState):
     """No cache: every forward reads the text from its start."""
 
     cache = None
@@ -199,7 +203,7 @@ class RecomputeState(_ChainState):
         self._ids = torch.empty(0, dtype=torch.long)
 
     @property
-    def length(self) -> int:
+    def length(self) -> int:  # type: ignore[override]
         return len(self._ids)
 
     def prefill(self, ids: Tensor) -> None:

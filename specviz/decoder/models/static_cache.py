@@ -4,7 +4,7 @@ Entries at and after ``length`` are stale until they are overwritten, so a rollb
 and feeding an id again at its own position changes nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,8 +13,8 @@ from torch import Tensor
 from transformers import Cache
 from transformers.cache_utils import CacheLayerMixin
 
-from specviz.decoder.models.rollback import Forward
-from specviz.decoder.models.token_tree import TokenTree, keep_rows
+from specviz.decoder.models.rollback import Forward, TreeState
+from specviz.decoder.models.token_tree import TokenTree
 
 INITIAL_CAPACITY = 1024
 """Positions of new buffers; doubled whenever they run out."""
@@ -102,8 +102,8 @@ class StaticKVCache(Cache):  # type: ignore[misc]
         return [states for layer in self.layers for states in (layer.keys, layer.values)]
 
 
-class StaticState:
-    """Implements KVState on a cache that outlives it."""
+class StaticState(TreeState):
+    """On a cache that outlives it."""
 
     def __init__(self, forward: Forward, cache: StaticKVCache) -> None:
         self._forward = forward
@@ -112,31 +112,23 @@ class StaticState:
 
     @property
     def length(self) -> int:
-        return self.cache.length
+        return int(self.cache.length)
+
+    @length.setter
+    def length(self, length: int) -> None:
+        self.cache.length = length
 
     def prefill(self, ids: Tensor) -> None:
         self.cache.length = 0
         if len(ids):
             self.feed(ids, 1)
 
-    def feed(self, ids: Tensor, keep: int) -> Tensor:
-        return self._append(ids, keep)
-
-    def feed_tree(self, ids: Tensor, tree: TokenTree) -> Tensor:
-        return self._append(ids, len(ids), tree)
-
     def _append(self, ids: Tensor, keep: int, tree: TokenTree | None = None) -> Tensor:
         self.cache.reserve(self.length + len(ids))
-        logits = self._forward(ids, self.length, self.cache, keep, tree)
-        self.cache.length += len(ids)
-        return logits
+        return super()._append(ids, keep, tree)
 
     def roll_back_to(self, length: int) -> None:
         self.cache.length = max(0, min(length, self.length))
-
-    def keep_path(self, start: int, nodes: Sequence[int]) -> None:
-        keep_rows(self.cache, start, nodes)
-        self.roll_back_to(start + len(nodes))
 
     @contextmanager
     def temporarily(self, layers: int) -> Iterator[None]:

@@ -110,12 +110,8 @@ def _target_findings(target: ModelFacts, size: int, entries: int) -> Iterator[Fi
     else:
         text = f"model vocab {target.vocab_size}, tokenizer {size}: ids from {size} on are masked"
         yield Finding("vocabulary", "note", text, columns)
-    yield Finding("context", "pass", f"texts up to {_limit(target)} tokens", ("", _limit(target)))
-    columns = "", _listed(target.end_ids)
-    if target.end_ids:
-        yield Finding("end ids", "pass", f"text ends at {columns[1]}", columns)
-    else:
-        yield Finding("end ids", "note", NO_END, columns)
+    yield from _contexts(None, target)
+    yield from _ends(None, target)
     yield from _weights(target)
 
 
@@ -192,9 +188,9 @@ def _vocabulary(draft: ModelFacts, target: ModelFacts, size: int, entries: int) 
         yield Finding("vocabulary", "note", text, columns)
 
 
-def _contexts(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
-    columns = _limit(draft), _limit(target)
-    if draft.context < target.context:
+def _contexts(draft: ModelFacts | None, target: ModelFacts) -> Iterator[Finding]:
+    columns = _limit(draft) if draft else "", _limit(target)
+    if draft and draft.context < target.context:
         text = (
             f"the draft's context ({columns[0]}) is shorter than the target's ({columns[1]}): "
             "beyond it the run continues without drafts"
@@ -204,11 +200,11 @@ def _contexts(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
         yield Finding("context", "pass", f"texts up to {columns[1]} tokens", columns)
 
 
-def _ends(draft: ModelFacts, target: ModelFacts) -> Iterator[Finding]:
-    columns = _listed(draft.end_ids), _listed(target.end_ids)
+def _ends(draft: ModelFacts | None, target: ModelFacts) -> Iterator[Finding]:
+    columns = _listed(draft.end_ids) if draft else "", _listed(target.end_ids)
     if not target.end_ids:
         yield Finding("end ids", "note", NO_END, columns)
-    elif draft.end_ids != target.end_ids:
+    elif draft and draft.end_ids != target.end_ids:
         yield Finding("end ids", "note", f"the end ids differ; the target's are used: {columns[1]}", columns)
     else:
         yield Finding("end ids", "pass", f"text ends at {columns[1]}", columns)

@@ -26,9 +26,9 @@ KEYS: dict[str, tuple[Key[MainActions], ...]] = {
             "Run or pause; when viewing an earlier round, replay", lambda s: s.playback.can_toggle),
         Key("forward", ("n",), "n", "next round",
             "One round forward: the next recorded one, or a new sample", lambda s: s.playback.can_step),
-        Key("slower", ("left_parenthesis",), "(", "slower",
-            "Wait longer between rounds (not part of any time)", lambda s: s.playback.can_change_pace(1)),
-        Key("faster", ("right_parenthesis",), ")", "faster",
+        Key("pace(1)", ("left_parenthesis",), "(", "slower",
+            "Wait longer between rounds; measured times exclude it", lambda s: s.playback.can_change_pace(1)),
+        Key("pace(-1)", ("right_parenthesis",), ")", "faster",
             "Wait less between rounds, down to full speed", lambda s: s.playback.can_change_pace(-1)),
         Key("phase(1)", ("full_stop",), ".", "next phase",
             "Draft, verification, verdicts, last token: one phase forward", lambda s: s.playback.can_step_phase(1)),
@@ -143,7 +143,7 @@ def hints(playback: Playback) -> tuple[Hint, ...]:
     if not timeline.ready:
         return (play, k, temperature, *always)
     if playback.mode == "running":
-        return (play, rounds, k, temperature, _hint("pace", "slower", "faster"), metrics, *always)
+        return (play, rounds, k, temperature, _hint("pace", "pace(1)", "pace(-1)"), metrics, *always)
     if playback.can_begin and timeline.over and timeline.at_end and timeline.reveal is None:
         return (rounds, tokens, why, metrics, _hint("again", "again"), _hint("seed", "reseed"), *always)
     return (play, rounds, tokens, why, _hint("rejection", "rejection(1)", "rejection(-1)"), metrics, *always)

@@ -241,13 +241,7 @@ class MainScreen(MainActions):
         elif lines > 0 and not self.timeline.at_end:
             self.seek(self.timeline.shown + 1)
 
-    def action_slower(self) -> None:
-        self._change_pace(1)
-
-    def action_faster(self) -> None:
-        self._change_pace(-1)
-
-    def _change_pace(self, steps: int) -> None:
+    def action_pace(self, steps: int) -> None:
         self.playback.change_pace(steps)
         if self._player is not None:
             self._player.cancel()

@@ -1,7 +1,6 @@
 """The page of acceptance rates: each with its interval and meaning, and what other programs would print instead."""
 
 from functools import partial
-from typing import NamedTuple
 
 from specviz.core.rule import Rule, rule_of
 from specviz.render.cells import Part, bar
@@ -28,6 +27,7 @@ from specviz.ui.metrics.blocks import (
 )
 from specviz.ui.metrics.scope import Scope
 
+Engines = tuple[EngineRate, ...]
 _TWO_BLOCKS = 96
 """Cells from which positions and overlaps are side by side."""
 _MIN_POSITIONS, _POSITIONS, _BAR = 40, 58, 24
@@ -37,24 +37,19 @@ def acceptance(scope: Scope) -> PageBody:
     rule = rule_of(scope.rates.rule)
     if not scope.rates.drafted:
         return partial(paragraph, f"No token was drafted{scope.yet}.")
-    peers = Peers(engine_rates(scope.stats.since_k(scope.shown)), scope.peers_title)
-    return partial(_page, scope.rates, rule, peers, overlap_histogram(scope.drafts))
+    peers = engine_rates(scope.stats.since_k(scope.shown))
+    return partial(_page, scope.rates, rule, peers, scope.peers_title, overlap_histogram(scope.drafts))
 
 
-class Peers(NamedTuple):
-    """What other engines would print, and for which rounds."""
-
-    rates: tuple[EngineRate, ...]
-    rounds: str
-
-
-def _page(rates: Rates, rule: Rule, peers: Peers, bins: tuple[int, ...], cells: int, glyphs: Glyphs) -> Lines:
+def _page(
+    rates: Rates, rule: Rule, peers: Engines, of_rounds: str, bins: tuple[int, ...], cells: int, glyphs: Glyphs
+) -> Lines:
     left, right = (_positions(rates, max(_MIN_POSITIONS, min(cells, _POSITIONS)), glyphs), _chances(bins, rule, glyphs))
     below = two_columns(left, right, _POSITIONS) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
         fact_lines(rate_facts(rates, rule), cells, glyphs),
         paragraph(_balance(rates), cells, glyphs, "head"),
-        _peers(rates, peers, cells, glyphs),
+        [heading(f"What other engines would print for {of_rounds}", glyphs), *_peers(rates, peers, cells, glyphs)],
         below,
     )
 
@@ -100,31 +95,24 @@ def _balance(rates: Rates) -> str:
     return f"{rates.drafted} drafted = " + " + ".join(f"{getattr(rates, kind)} {kind}" for kind in kinds)
 
 
-def _peers(rates: Rates, peers: Peers, cells: int, glyphs: Glyphs) -> Lines:
+def _peers(rates: Rates, peers: Engines, cells: int, glyphs: Glyphs) -> Lines:
     """A rate claims an E[N] through the formula; a length is its own claim about N."""
-    names = [in_repertoire(peer.name, glyphs) for peer in peers.rates]
+    names = [in_repertoire(peer.name, glyphs) for peer in peers]
     rows: list[list[Part]] = [[(name, "head") for name in ("engine", "its name", "value", "its E[N]", "measured")]]
-    for peer, name in zip(peers.rates, names, strict=True):
+    for peer, name in zip(peers, names, strict=True):
         value = fixed(peer.value, 2, glyphs.none) if peer.is_length else prob(peer.value, none=glyphs.none)
         claimed = fixed(peer.value if peer.is_length else peer.predicted, 2, glyphs.none)
-        rows.append(
-            [
-                (peer.engine, "text"),
-                (name, "text"),
-                (value, "text"),
-                (claimed, "text"),
-                (fixed(rates.tokens_per_round, 2, glyphs.none), "measured"),
-            ]
-        )
+        texts = peer.engine, name, value, claimed
+        rows.append([*((text, "text") for text in texts), (fixed(rates.tokens_per_round, 2, glyphs.none), "measured")])
     lines = table(rows, right=(2, 3, 4))
     used = sum(len(text) for text, _ in lines[0])
     room = cells - used - 3
     if room >= 24:
-        words = ["", *(in_repertoire(peer.definition, glyphs) for peer in peers.rates)]
+        words = ["", *(in_repertoire(peer.definition, glyphs) for peer in peers)]
         lines = [
             [*line, ("   " + clipped(text, room, glyphs), "head")] for line, text in zip(lines, words, strict=True)
         ]
-    return [heading(f"What other engines would print for {peers.rounds}", glyphs), *lines]
+    return lines
 
 
 def _positions(rates: Rates, cells: int, glyphs: Glyphs) -> Lines:

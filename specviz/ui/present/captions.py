@@ -29,8 +29,8 @@ PRESENT_KEYS: dict[str, tuple[Key[RunActions], ...]] = {
         Key("phase(1)", ("pagedown", "right"), "pgdn →", "next phase", "Draft, verification, verdicts, last token"),
         Key("phase(-1)", ("pageup", "left"), "pgup ←", "previous phase", "One phase back"),
         Key("play", ("space",), "space", "run / pause", "Phase by phase at the current pace"),
-        Key("slower", ("left_parenthesis",), "(", "slower", "Wait longer on each phase (not part of any time)"),
-        Key("faster", ("right_parenthesis",), ")", "faster", "Wait less on each phase"),
+        Key("pace(1)", ("left_parenthesis",), "(", "slower", "Wait longer on each phase; measured times exclude it"),
+        Key("pace(-1)", ("right_parenthesis",), ")", "faster", "Wait less on each phase"),
     ),
     "Rounds": (
         Key("forward", ("n",), "n", "next round", "Show the whole round"),

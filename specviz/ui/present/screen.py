@@ -235,13 +235,7 @@ class PresentScreen(RunActions):
         self._halt()
         self.playback.seek(index)
 
-    def action_slower(self) -> None:
-        self._change_pace(1)
-
-    def action_faster(self) -> None:
-        self._change_pace(-1)
-
-    def _change_pace(self, steps: int) -> None:
+    def action_pace(self, steps: int) -> None:
         self.pace = next_pace(self.pace, steps)
         self._pace_said = True
         self._unwait()

@@ -31,14 +31,6 @@ class Recording(Protocol):
     def close(self) -> None: ...
 
 
-def no_recording() -> Recording | None:
-    return None
-
-
-def no_log(lines: int) -> Sequence[str]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class AppOptions:
     """How the app starts. ``request`` is the first run. The digits choose among ``prompts`` (name, text), or among
@@ -60,10 +52,10 @@ class AppOptions:
     ascii: bool = False
     draft: str = ""
     target: str = ""
-    record: Callable[[], Recording | None] = no_recording
+    record: Callable[[], Recording | None] = lambda: None
     trace: Path | None = None
     recorded: Callable[[], RoundFile | None] | None = None
-    log_tail: Callable[[int], Sequence[str]] = no_log
+    log_tail: Callable[[int], Sequence[str]] = lambda lines: ()
     recordings: tuple[Path, ...] = ()
     loop: bool = False
     present: bool = False
