@@ -1,8 +1,9 @@
 """specviz compared with another engine: the same models, prompts and K, interleaved, without each run's first round."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from specviz.bench.samples import Spread, round_cost, spread
@@ -87,8 +88,8 @@ def _row(k: int, results: Sequence[ComparisonResult]) -> BaselineRow:
     ours = [_rate(f.ours for f in each) for each in repeats]
     theirs = [_rate(f.theirs for f in each) for each in repeats]
     cost = round_cost(
-        [list(_flat(f.round_ms for f in each)) for each in repeats],
-        [list(_flat(f.forwards_ms for f in each)) for each in repeats],
+        [list(chain.from_iterable(f.round_ms for f in each)) for each in repeats],
+        [list(chain.from_iterable(f.forwards_ms for f in each)) for each in repeats],
     )
     return BaselineRow(
         k=k,
@@ -109,11 +110,6 @@ def _rate(throughputs: Iterable[Throughput]) -> float | None:
     measured = list(throughputs)
     ms = sum(each.ms for each in measured)
     return 1e3 * sum(each.tokens for each in measured) / ms if ms else None
-
-
-def _flat(parts: Iterable[tuple[float, ...]]) -> Iterator[float]:
-    for part in parts:
-        yield from part
 
 
 def _largest(peaks: Iterable[int | None]) -> int | None:

@@ -3,11 +3,10 @@
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 from specviz.core.drafters import DEFAULT_DRAFTER
 
-Item = TypeVar("Item")
 Kind = Literal["calibration", "target", "draft", "speculative"]
 """Timed one-token steps of both models; the target alone; the draft alone; speculation."""
 
@@ -88,9 +87,10 @@ class Plan:
         order = random.Random(seed)
         tasks = []
         for repeat in range(self.repeats):
-            for prompt in _shuffled(order, list(range(self.prompts))):
-                for configuration in _shuffled(order, self.configurations(prompt)):
-                    tasks.append(Task(repeat, prompt, configuration))
+            for prompt in order.sample(range(self.prompts), self.prompts):
+                configurations = self.configurations(prompt)
+                order.shuffle(configurations)
+                tasks += [Task(repeat, prompt, configuration) for configuration in configurations]
         return tasks
 
     def forward_only_tasks(self, tasks: Iterable[Task]) -> frozenset[Task]:
@@ -103,7 +103,3 @@ class Plan:
             if (task.configuration.kind, task.configuration.drafter) in selected
             and task.prompt == self.test_prompts[task.repeat % len(self.test_prompts)]
         )
-
-
-def _shuffled(order: random.Random, items: list[Item]) -> list[Item]:
-    return order.sample(items, len(items))

@@ -191,7 +191,8 @@ class SampleSet:
         """The one-token step of one drafter."""
         each = self.calibrations(configuration)
         drafts = (median([one.draft_step_ms for one in repeat if one.draft_step_ms is not None]) for repeat in each)
-        ratios = (median([r for one in repeat if (r := _cost_ratio(one)) is not None]) for repeat in each)
+        pairs = ([(one.target_step_ms, one.draft_step_ms) for one in repeat] for repeat in each)
+        ratios = (median([c for steps in repeat if (c := ratio(*steps)) is not None]) for repeat in pairs)
         return Steps(configuration.drafter, spread(drafts), spread(ratios))
 
     def target_step(self) -> Spread | None:
@@ -201,10 +202,6 @@ class SampleSet:
             median([one.target_step_ms for of_drafter in repeat for one in of_drafter])
             for repeat in zip(*each, strict=True)
         )
-
-
-def _cost_ratio(calibration: Calibration) -> float | None:
-    return ratio(calibration.target_step_ms, calibration.draft_step_ms)
 
 
 def ratio(part: float | None, whole: float | None) -> float | None:

@@ -51,7 +51,7 @@ def export(trace: str, file: str | None, form: str | None, style: ExportStyle, *
     SpecvizError for an unusable trace, theme or file, click.UsageError for options that cannot be combined."""
     form = form or _form_of(file)
     _check_options(form, style)
-    target = None if file == "-" else Path(file or f"{_stem(trace)}.{form}")
+    target = None if file == "-" else Path(file or f"{Path(trace.removeprefix(bundled.PREFIX)).stem}.{form}")
     if target is not None and not overwrite and os.path.lexists(target):
         raise _exists(target)
     if target is not None and _same(target, trace):
@@ -128,10 +128,6 @@ def _form_of(file: str | None) -> str:
     if form not in FORMATS:
         raise click.UsageError(f"-o {file} has no known extension: use one of {known}, or add --as.")
     return form
-
-
-def _stem(trace: str) -> str:
-    return trace.removeprefix(bundled.PREFIX) if trace.startswith(bundled.PREFIX) else Path(trace).stem
 
 
 def _same(target: Path, trace: str) -> bool:

@@ -15,11 +15,6 @@ Deliver = Callable[[int, Event], None]
 ShouldPause = Callable[[Event], bool]
 
 
-def never(event: Event) -> bool:
-    """No event pauses a run."""
-    return False
-
-
 def failure(error: Exception) -> Failed:
     """The event that reports an exception of the source."""
     detail = "".join(traceback.format_exception(error))
@@ -39,7 +34,7 @@ class Session:
     pauses after that round; after the last round, End then waits for a permit as well.
     """
 
-    def __init__(self, source: Source, deliver: Deliver, should_pause: ShouldPause = never) -> None:
+    def __init__(self, source: Source, deliver: Deliver, should_pause: ShouldPause = lambda event: False) -> None:
         self._source = source
         self._deliver = deliver
         self._should_pause = should_pause

@@ -25,7 +25,7 @@ from specviz.core.events import (
 )
 from specviz.core.options import RunRequest
 from specviz.core.source import LIVE, Emit
-from specviz.session.worker import Session, never
+from specviz.session.worker import Session
 from tests.builders import make_round
 
 PATIENCE = 60.0
@@ -114,7 +114,7 @@ def seen() -> Seen:
     return Seen()
 
 
-def started(source: Script, seen: Seen, should_pause: Callable[[Event], bool] = never) -> Session:
+def started(source: Script, seen: Seen, should_pause: Callable[[Event], bool] = lambda event: False) -> Session:
     session = Session(source, seen, should_pause)
     session.start()
     assert [type(seen.next(0)) for _ in range(2)] == [Progress, Notice]

@@ -10,10 +10,9 @@ import hashlib
 import os
 import socket
 import ssl
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sized
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
 from huggingface_hub import hf_hub_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
@@ -137,15 +136,24 @@ def _blob_lock(blob: Path) -> Iterator[None]:
         yield
 
 
-class _Bar:
-    """Replaces a progress bar of the hub's client."""
+class SilentBar:
+    """Replaces a progress bar of tqdm, without drawing: ``report`` is called with the steps of each update and the
+    total, where known."""
 
-    def __init__(self, on_bytes: OnBytes, *_: Any, name: str = "", **options: Any) -> None:
-        self._on_bytes = (lambda n: None) if name.endswith(".transfer") else on_bytes
-        self.total = options.get("total")
+    def __init__(
+        self, report: Callable[[int, int | None], None], iterable: Any = None, *_: Any, total: Any = None, **__: Any
+    ) -> None:
+        self._iterable = iterable
+        self.total = total or (len(iterable) if isinstance(iterable, Sized) else None)
         self.n = 0
+        self._report = report
 
-    def __enter__(self) -> "_Bar":
+    def __iter__(self) -> Iterator[Any]:
+        for item in self._iterable or ():
+            yield item
+            self.update()
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -153,7 +161,7 @@ class _Bar:
 
     def update(self, n: float | None = 1) -> None:
         self.n += int(n or 0)
-        self._on_bytes(int(n or 0))
+        self._report(int(n or 0), self.total)
 
     def __getattr__(self, _: str) -> Callable[..., None]:
         return lambda *args, **options: None
@@ -161,5 +169,9 @@ class _Bar:
 
 def download(repository: str, file: str, revision: str | None, on_bytes: OnBytes, timeout: float) -> Path:
     """The file in the cache, downloaded by the hub's client if necessary."""
-    bar: Any = partial(_Bar, on_bytes)
-    return Path(hf_hub_download(repository, file, revision=revision, etag_timeout=timeout, tqdm_class=bar))
+
+    def bar(*_: Any, name: str = "", **options: Any) -> SilentBar:
+        counts = not name.endswith(".transfer")
+        return SilentBar(lambda n, _total: on_bytes(n) if counts else None, **options)
+
+    return Path(hf_hub_download(repository, file, revision=revision, etag_timeout=timeout, tqdm_class=cast(Any, bar)))

@@ -55,11 +55,9 @@ class Locator:
         self._emit = emit
         self._located: dict[tuple[str, str | None], CheckpointLocation] = {}
         self._unavailable: HubUnavailable | None = None
-        once = "Run once without it, or use a local folder."
-        if options.offline:
-            self._unavailable = HubUnavailable("--offline was given", once, by_choice=True)
-        elif constants.is_offline_mode():
-            self._unavailable = HubUnavailable("HF_HUB_OFFLINE is set", once, by_choice=True)
+        if options.offline or constants.is_offline_mode():
+            reason = "--offline was given" if options.offline else "HF_HUB_OFFLINE is set"
+            self._unavailable = HubUnavailable(reason, "Run once without it, or use a local folder.", by_choice=True)
 
     def locate_pair(self) -> PairLocations:
         """Where the models are; only the target if no draft was requested. Raises SpecvizError."""

@@ -3,7 +3,7 @@
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -18,6 +18,7 @@ from specviz.core.events import Progress, Stage
 from specviz.core.options import PairOptions
 from specviz.core.source import Emit
 from specviz.core.units import bytes_in_words
+from specviz.decoder.checkpoints.download import SilentBar
 from specviz.decoder.checkpoints.hub import check_disk_space, fetch
 from specviz.decoder.loading.mapped_weights import map_per_tensor
 from specviz.decoder.models.cache_support import unsupported_reason
@@ -41,48 +42,18 @@ def reserve_ui_core() -> int:
     return torch.get_num_threads()
 
 
-class _SilentBar:
-    """Replaces a progress bar: calls ``report`` (done, total) instead of drawing."""
-
-    def __init__(
-        self, report: Callable[[int, int | None], None], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        self._iterable: Any = args[0] if args else kwargs.get("iterable")
-        size = len(self._iterable) if isinstance(self._iterable, Sized) else None
-        self.total: int | None = kwargs.get("total") or size
-        self.n = 0
-        self._report = report
-        report(0, self.total)
-
-    def __iter__(self) -> Iterator[Any]:
-        for item in self._iterable or ():
-            yield item
-            self.update(1)
-
-    def __enter__(self) -> "_SilentBar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def update(self, n: int = 1) -> None:
-        self.n += n
-        self._report(self.n, self.total)
-
-    def __getattr__(self, _: str) -> Callable[..., None]:
-        return lambda *args, **kwargs: None
-
-
 @contextmanager
 def report_tqdm_as_progress(stage: Stage, emit: Emit) -> Iterator[None]:
     """Turn the progress bars of transformers inside the block into Progress events of ``stage``."""
     emit(Progress(stage))
 
-    def report(done: int, total: int | None) -> None:
-        emit(Progress(stage, done, total, "tensors"))
+    def bar(_factory: object, args: tuple[Any, ...], options: dict[str, Any]) -> SilentBar:
+        made = SilentBar(lambda _, total: emit(Progress(stage, made.n, total, "tensors")), *args, **options)
+        emit(Progress(stage, 0, made.total, "tensors"))
+        return made
 
     hook = transformers.utils.logging.set_tqdm_hook
-    previous = hook(lambda _factory, args, kwargs: _SilentBar(report, args, kwargs))
+    previous = hook(bar)
     try:
         yield
     finally:

@@ -44,7 +44,8 @@ def acceptance(scope: Scope) -> PageBody:
 def _page(
     rates: Rates, rule: Rule, peers: Engines, of_rounds: str, bins: tuple[int, ...], cells: int, glyphs: Glyphs
 ) -> Lines:
-    left, right = (_positions(rates, max(_MIN_POSITIONS, min(cells, _POSITIONS)), glyphs), _chances(bins, rule, glyphs))
+    positions = lines_of(rates, len(rates.per_position), max(_MIN_POSITIONS, min(cells, _POSITIONS)), glyphs)
+    left, right = [heading("By draft position", glyphs), *positions], _chances(bins, rule, glyphs)
     below = two_columns(left, right, _POSITIONS) if cells >= _TWO_BLOCKS else stacked(left, right)
     return stacked(
         fact_lines(rate_facts(rates, rule), cells, glyphs),
@@ -113,10 +114,6 @@ def _peers(rates: Rates, peers: Engines, cells: int, glyphs: Glyphs) -> Lines:
             [*line, ("   " + clipped(text, room, glyphs), "head")] for line, text in zip(lines, words, strict=True)
         ]
     return lines
-
-
-def _positions(rates: Rates, cells: int, glyphs: Glyphs) -> Lines:
-    return [heading("By draft position", glyphs), *lines_of(rates, len(rates.per_position), cells, glyphs)]
 
 
 def _chances(bins: tuple[int, ...], rule: Rule, glyphs: Glyphs) -> Lines:

@@ -133,7 +133,7 @@ def _drift(why: FormulaGap, rates: Rates, glyphs: Glyphs) -> Lines:
     head: list[Part] = [(name, "head") for name in names]
     rows: list[list[Part]] = [
         [
-            (_span(stretch.first, stretch.last), "text"),
+            (" – ".join(map(str, sorted({stretch.first, stretch.last}))), "text"),
             (prob(stretch.share.rate, none=glyphs.none), "tested"),
             (prob(stretch.overlap, none=glyphs.none), "all"),
             (fixed(stretch.tokens_per_round, 2, glyphs.none), "measured"),
@@ -141,10 +141,6 @@ def _drift(why: FormulaGap, rates: Rates, glyphs: Glyphs) -> Lines:
         for stretch in why.by_quarter
     ]
     return [heading("Does it drift over the text?", glyphs), *_table([head, *rows], glyphs, right=(1, 2, 3))]
-
-
-def _span(first: int, last: int) -> str:
-    return f"{first}" if first == last else f"{first} – {last}"
 
 
 def _table(rows: list[list[Part]], glyphs: Glyphs, right: tuple[int, ...]) -> Lines:
