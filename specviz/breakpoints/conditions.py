@@ -1,15 +1,13 @@
-"""The conditions of breakpoints: each is a fold over the rounds of one run, in order.
+"""The conditions of breakpoints. A condition is called with the rounds of one run, in order, and returns its matches in
+each, none if it does not hold there."""
 
-``look`` takes the next round and gives what it sees in it, none if the condition does not hold there.
-"""
-
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from specviz.core.events import Drafted, Emitted, Round, Settings
-from specviz.core.rule import rule_of
+from specviz.core.events import Drafted, Round, Settings
 from specviz.maths.estimators import agreement
+from specviz.stats.round_counts import count_round
 
 
 class Match(NamedTuple):
@@ -20,13 +18,7 @@ class Match(NamedTuple):
     row: int | None = None
 
 
-class Condition(Protocol):
-    def check(self, round: Round, /) -> Sequence[Match]: ...
-
-
-def rows_of(round: Round) -> Iterator[tuple[int, Drafted | Emitted]]:
-    """Every token of a round once, with its row: the drafted ones, then the last one unless the round is cut."""
-    yield from enumerate(round.rows)
+Condition = Callable[[Round], Sequence[Match]]
 
 
 def sentence(matches: Sequence[Match], round: Round) -> str:
@@ -38,64 +30,42 @@ def sentence(matches: Sequence[Match], round: Round) -> str:
     return words if len(matches) == 1 else f"{words} (and {len(matches) - 1} more)"
 
 
-class FewTokens:
+def few_tokens(limit: int) -> Condition:
     """N <= limit."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-
-    def check(self, round: Round, /) -> Sequence[Match]:
+    def check(round: Round) -> Sequence[Match]:
         n = round.n_emitted
-        return [Match(f"N {n} ≤ {self._limit}")] if n <= self._limit else []
+        return [Match(f"N {n} ≤ {limit}")] if n <= limit else []
+
+    return check
 
 
-class EarlyRejection:
+def early_rejection(limit: int) -> Condition:
     """A rejection at a position <= limit."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-
-    def check(self, round: Round, /) -> Sequence[Match]:
+    def check(round: Round) -> Sequence[Match]:
         row = round.rejected_row
-        return [] if row is None or row >= self._limit else [Match(f"rejection ≤ {self._limit}", row)]
+        return [] if row is None or row >= limit else [Match(f"rejection ≤ {limit}", row)]
+
+    return check
 
 
-class LowOverlap:
-    """A tested position with overlap < limit."""
+def low_tested(name: str, number: Callable[[Drafted], float | None], limit: float) -> Condition:
+    """A tested position whose ``number``, called ``name``, is < limit."""
 
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
-
-    def check(self, round: Round, /) -> Sequence[Match]:
+    def check(round: Round) -> Sequence[Match]:
         return [
-            Match(f"overlap {apart(drafted.overlap, self._limit)} < {short(self._limit)}", row)
+            Match(f"{name} {apart(value, limit)} < {short(limit)}", row)
             for row, drafted in enumerate(round.tested_tokens)
-            if drafted.overlap is not None and drafted.overlap < self._limit
+            if (value := number(drafted)) is not None and value < limit
         ]
 
-
-class LowRatio:
-    """A tested drafted token with p/q < limit."""
-
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
-
-    def check(self, round: Round, /) -> Sequence[Match]:
-        return [
-            Match(f"p/q {apart(ratio, self._limit)} < {short(self._limit)}", row)
-            for row, drafted in enumerate(round.tested_tokens)
-            if (ratio := drafted.ratio) is not None and ratio < self._limit
-        ]
+    return check
 
 
-class TokenSeen:
+def token_seen(ids: Collection[int], name: str) -> Condition:
     """One of ``ids`` drafted, whatever its verdict, or emitted."""
-
-    def __init__(self, ids: Collection[int], name: str) -> None:
-        self._ids, self._name = frozenset(ids), name
-
-    def check(self, round: Round, /) -> Sequence[Match]:
-        return [Match(self._name, row) for row, token in rows_of(round) if token.id in self._ids]
+    return lambda round: [Match(name, row) for row, token in enumerate(round.rows) if token.id in ids]
 
 
 class AcceptStreak:
@@ -106,7 +76,7 @@ class AcceptStreak:
         self._length = length
         self._now = 0
 
-    def check(self, round: Round, /) -> Sequence[Match]:
+    def __call__(self, round: Round) -> Sequence[Match]:
         self._now = self._now + 1 if round.fully_accepted else 0
         if self._now != self._length:
             return []
@@ -118,26 +88,19 @@ class ZScoreAbove:
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
-        self._rules: Settings | None = None
-        self._begin()
+        self._settings: Settings | None = None
 
-    def _begin(self) -> None:
-        self._hits, self._chance, self._variance = 0, 0.0, 0.0
-        self._beyond = False
-
-    def check(self, round: Round, /) -> Sequence[Match]:
-        rules = replace(round.settings, k=0)
-        if rules != self._rules:
-            self._rules = rules
-            self._begin()
-        rule = rule_of(rules.rule)
-        for drafted in round.tested_tokens:
-            chance = rule.position_accept_prob(drafted)
-            if chance is not None:
-                self._hits += drafted.verdict == "accepted"
-                self._chance += chance
-                self._variance += chance * (1.0 - chance)
-        z = agreement(self._hits, self._chance, self._variance)
+    def __call__(self, round: Round) -> Sequence[Match]:
+        settings = replace(round.settings, k=0)
+        if settings != self._settings:
+            self._settings = settings
+            self._accepted, self._expected, self._variance = 0, 0.0, 0.0
+            self._beyond = False
+        counts = count_round(round)
+        self._accepted += counts.n_accepted_with_prob
+        self._expected += counts.accept_prob_sum
+        self._variance += counts.accept_prob_variance
+        z = agreement(self._accepted, self._expected, self._variance)
         before, self._beyond = self._beyond, z is not None and abs(z) > self._limit
         if z is None or before or not self._beyond:
             return []

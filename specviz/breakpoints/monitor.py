@@ -11,20 +11,21 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from math import inf
-from typing import Literal, NamedTuple, get_args
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple, get_args
 
 from specviz.breakpoints.conditions import (
     AcceptStreak,
     Condition,
-    EarlyRejection,
-    FewTokens,
-    LowOverlap,
-    LowRatio,
-    TokenSeen,
     ZScoreAbove,
+    early_rejection,
+    few_tokens,
+    low_tested,
     sentence,
+    token_seen,
 )
 from specviz.breakpoints.text_search import TextSeen, compiled, quoted
 from specviz.core.errors import SpecvizError
@@ -36,26 +37,30 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Syntax(NamedTuple):
-    """The syntax of a kind of condition, and the numbers it takes (``needs`` describes them)."""
+    """The syntax of a kind of condition, the condition of a value, and the numbers it takes (``needs`` describes
+    them)."""
 
     operator: str
     example: str
     needs: str
+    condition: Callable[[Any], Condition]
     whole: bool = True
     least: float = 1
     most: float = inf
 
 
 SYNTAX: dict[Kind, Syntax] = {
-    "N": Syntax("<=", "1", "a whole number from 1"),
-    "reject": Syntax("<=", "2", "a position from 1"),
-    "overlap": Syntax("<", "0.3", "a number above 0, at most 1", False, 0, 1),
-    "p/q": Syntax("<", "0.1", "a number above 0", False, 0),
-    "token": Syntax("=", "464", "the id of a token", least=0),
-    "text": Syntax("~", "frog", "a regular expression"),
-    "streak": Syntax(">=", "5", "a whole number from 1"),
-    "end": Syntax("", "", ""),
-    "|z|": Syntax(">", "3", "a number above 0", False, 0),
+    "N": Syntax("<=", "1", "a whole number from 1", few_tokens),
+    "reject": Syntax("<=", "2", "a position from 1", early_rejection),
+    "overlap": Syntax(
+        "<", "0.3", "a number above 0, at most 1", partial(low_tested, "overlap", attrgetter("overlap")), False, 0, 1
+    ),
+    "p/q": Syntax("<", "0.1", "a number above 0", partial(low_tested, "p/q", attrgetter("ratio")), False, 0),
+    "token": Syntax("=", "464", "the id of a token", lambda id: token_seen((id,), f"token {id}"), least=0),
+    "text": Syntax("~", "frog", "a regular expression", TextSeen),
+    "streak": Syntax(">=", "5", "a whole number from 1", AcceptStreak),
+    "end": Syntax("", "", "", lambda ids: token_seen(ids, "end of text")),
+    "|z|": Syntax(">", "3", "a number above 0", ZScoreAbove, False, 0),
 }
 AT_ONCE, AT_A_TIME = 512, 64
 """Rounds that are checked again immediately when a breakpoint changes; rounds checked per turn of the lock."""
@@ -92,10 +97,7 @@ def parse_breakpoint(text: str) -> Breakpoint:
 def names_condition(text: str) -> bool:
     """Whether the text begins like a condition, complete or not."""
     written = _written(text)
-    if written is None:
-        return False
-    kind, operator, _ = written
-    return SYNTAX[kind].operator.startswith(operator)
+    return written is not None and SYNTAX[written[0]].operator.startswith(written[1])
 
 
 def make_breakpoint(kind: Kind, value: str) -> Breakpoint:
@@ -116,26 +118,7 @@ def make_breakpoint(kind: Kind, value: str) -> Breakpoint:
 
 def condition(wanted: Breakpoint, end_ids: Collection[int] = ()) -> Condition:
     """A new condition for one run, whose end-of-text ids are ``end_ids``."""
-    match wanted:
-        case Breakpoint("N", int(limit)):
-            return FewTokens(limit)
-        case Breakpoint("reject", int(limit)):
-            return EarlyRejection(limit)
-        case Breakpoint("overlap", int(limit) | float(limit)):
-            return LowOverlap(limit)
-        case Breakpoint("p/q", int(limit) | float(limit)):
-            return LowRatio(limit)
-        case Breakpoint("token", int(token)):
-            return TokenSeen((token,), f"token {token}")
-        case Breakpoint("text", str(expression)):
-            return TextSeen(expression)
-        case Breakpoint("streak", int(length)):
-            return AcceptStreak(length)
-        case Breakpoint("end"):
-            return TokenSeen(end_ids, "end of text")
-        case Breakpoint("|z|", int(limit) | float(limit)):
-            return ZScoreAbove(limit)
-    raise ValueError(f"No such breakpoint: {wanted}.")
+    return SYNTAX[wanted.kind].condition(end_ids if wanted.kind == "end" else wanted.value)
 
 
 class BreakpointMonitor:
@@ -157,10 +140,6 @@ class BreakpointMonitor:
         self._rounds: RoundStore | None = None
         self._count = 0
         self.change(breakpoints)
-
-    @property
-    def breakpoints(self) -> tuple[Breakpoint, ...]:
-        return self._breakpoints
 
     def change(self, breakpoints: Iterable[Breakpoint]) -> None:
         """Replace the breakpoints. Earlier rounds are checked again: immediately if there are few, otherwise on a
@@ -189,7 +168,7 @@ class BreakpointMonitor:
             with self._lock:
                 self._end_ids = event.end_ids
                 self._rounds, self._count = None, 0
-                self._begin(self._breakpoints)
+                self._begin(self.breakpoints)
         return False
 
     def hit(self, index: int) -> tuple[str, ...]:
@@ -198,43 +177,39 @@ class BreakpointMonitor:
 
     def next_hit(self, index: int) -> int | None:
         """The first round after ``index`` that hits a breakpoint, among those checked so far."""
-        places = self._places
-        at = bisect_right(places, index)
-        return places[at] if at < len(places) else None
+        rounds = self._hit_rounds
+        at = bisect_right(rounds, index)
+        return rounds[at] if at < len(rounds) else None
 
     @property
     def hits(self) -> list[int]:
         """The rounds that hit a breakpoint, ascending."""
-        return list(self._places)
+        return list(self._hit_rounds)
 
     def _begin(self, breakpoints: tuple[Breakpoint, ...]) -> None:
         self._conditions = [condition(wanted, self._end_ids) for wanted in breakpoints]
-        self._breakpoints = breakpoints
+        self.breakpoints = breakpoints
         self._checked = 0 if breakpoints else self._count
         self._hits: dict[int, tuple[str, ...]] = {}
-        self._places: list[int] = []
+        self._hit_rounds: list[int] = []
 
     def _catch_up(self) -> None:
         """Check the rounds that the conditions have not seen, a few at a time."""
         while (rounds := self._rounds) is not None and self._checked < self._count:
             with self._lock:
                 if rounds is self._rounds:
-                    self._check_each(islice(rounds.iter_compact(self._checked), AT_A_TIME))
-
-    def _check_each(self, rounds: Iterable[Round]) -> None:
-        """Check the next rounds, up to one that cannot be read back, which is skipped."""
-        try:
-            for round in rounds:
-                self._check(round)
-        except SpecvizError:
-            self._checked += 1
+                    try:
+                        for round in islice(rounds.iter_compact(self._checked), AT_A_TIME):
+                            self._check(round)
+                    except SpecvizError:
+                        self._checked += 1  # a round that cannot be read back is skipped
 
     def _check(self, round: Round) -> None:
         self._checked += 1
-        seen = [matches for each in self._conditions if (matches := each.check(round))]
+        seen = [matches for each in self._conditions if (matches := each(round))]
         if seen:
             self._hits[self._checked] = tuple(sentence(matches, round) for matches in seen)
-            self._places.append(self._checked)
+            self._hit_rounds.append(self._checked)
 
 
 def _written(text: str) -> tuple[Kind, str, str] | None:

@@ -13,7 +13,7 @@ from math import prod
 from time import thread_time
 from typing import Any
 
-from specviz.breakpoints.conditions import Match, rows_of
+from specviz.breakpoints.conditions import Match
 from specviz.core.events import Round
 from specviz.core.safe_text import clip, visible
 
@@ -77,14 +77,14 @@ class TextSeen:
         self._deadline = 0.0
         self._given_up = False
 
-    def check(self, round: Round, /) -> Sequence[Match]:
+    def __call__(self, round: Round) -> Sequence[Match]:
         if self._given_up:
             return []
         begun = self._clock()
         self._left += FOR_EACH
         self._deadline = begun + self._left
         try:
-            rows = [row for row, token in rows_of(round) if self._in_token(token.bytes)]
+            rows = [row for row, token in enumerate(round.rows) if self._in_token(token.bytes)]
             across = [row for row in self._in_text(round) if row not in rows]
         except TimeoutError:
             self._given_up = True

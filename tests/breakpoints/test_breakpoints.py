@@ -369,7 +369,7 @@ def test_a_scan_has_so_much_time_and_no_more() -> None:
 
     seen = TextSeen("frog", clock)
     seen._pattern = Slow()
-    words = [list(seen.check(saying(f"t{index}"))) for index in range(3000)]
+    words = [list(seen(saying(f"t{index}"))) for index in range(3000)]
     (told,) = [(index, matches) for index, matches in enumerate(words) if matches]
     assert told[1][0].words == 'text ~ "frog" takes too long to search for and is ignored from here on'
     assert told[0] == 15, "two searches a round"

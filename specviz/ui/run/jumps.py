@@ -6,7 +6,6 @@ A place is (round, row): round 1-based, row i < K_r drafted token i + 1, row K_r
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from specviz.breakpoints.conditions import rows_of
 from specviz.breakpoints.monitor import Breakpoint, condition, names_condition, parse_breakpoint
 from specviz.core.events import Drafted, Round
 from specviz.core.rule import rule_of
@@ -69,16 +68,16 @@ def iter_hits(rounds: Iterable[Round], query: Query, end_ids: Collection[int] = 
     """``hits`` as an iterator that reads rounds as needed."""
     numbered = enumerate(rounds, start=1)
     if isinstance(query, Breakpoint):
-        sought = condition(query, end_ids)
+        matches = condition(query, end_ids)
         for index, round in numbered:
-            for match in sorted(sought.check(round), key=lambda match: match.row or 0):
+            for match in sorted(matches(round), key=lambda match: match.row or 0):
                 row = default_row(round) if match.row is None else match.row
                 if row < round.n_rows:
                     yield _hit(index, round, row, match.words)
     elif query:
         holds = _holding(query)
         for index, round in numbered:
-            for row, token in rows_of(round):
+            for row, token in enumerate(round.rows):
                 if holds(token.bytes):
                     yield _hit(index, round, row, "")
     else:
