@@ -76,7 +76,7 @@ DRAFTERS: Mapping[str, DrafterSpec] = {
             title="n-grams",
             phrase="an n-gram search",
             factory="specviz.decoder.drafters.ngram:NgramDrafterFactory",
-            free="An n-gram draft takes next to no time",
+            free="An n-gram draft costs almost nothing",
             options=(
                 DrafterOption("ngram_max", "Longest n-gram.", default=4, maximum=MAX_NGRAM),
                 DrafterOption("ngram_min", "Shortest n-gram.", default=1, maximum=MAX_NGRAM),

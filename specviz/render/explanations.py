@@ -165,7 +165,7 @@ def _with_correction(round: Round, drafted: Drafted, first: str, glyphs: Glyphs)
 def _resampled(rejected: Drafted, last: Emitted, glyphs: Glyphs) -> str:
     name = f"{glyphs.mark('resampled')} {_name(last.bytes, glyphs)}"
     if last.p is None:
-        return f"{name} drawn in its place"
+        return f"{name} replaces it"
     if last.residual is None or rejected.detail.get("residual_is_p"):
         return f"{name} drawn from p itself, with probability {_chance(last.p)}: p never exceeds q"
     return f"{name} drawn from max(0, p {glyphs.minus} q) with probability {_chance(last.residual)}"

@@ -260,7 +260,7 @@ def test_a_slowdown_is_said_first() -> None:
     ("calibration", "drafter", "words"),
     [
         (None, "model", "The models were not timed in this run (--calibrate 0)"),
-        (Calibration(5.0, None, 8), "ngram", "An n-gram draft takes next to no time"),
+        (Calibration(5.0, None, 8), "ngram", "An n-gram draft costs almost nothing"),
         (Calibration(5.0, None, 8), "model", "The draft's step was not timed"),
         (Calibration(5.0, 5e-324, 8), "model", "c = T_p / T_q is not finite with these times"),
     ],

@@ -116,7 +116,7 @@ def _print_one(run: Simulated, varying: bool) -> None:
     show(f"  sum min(p, q)    {_rate(out.alpha_overlap)}{over}")
     show(f"  1 - TV(p, q)     {_rate(out.alpha_distance)}{over}")
     if run.rule.name != EXACT.name:
-        show(f"  accept prob.     {_rate(out.alpha_chance)}  of this rule")
+        show(f"  P(accept)        {_rate(out.alpha_chance)}  of this rule, exact")
     ends = out.alpha_tested_ci
     interval = f"  95 % [{_rate(ends[0])} {_rate(ends[1])}]" if ends else ""
     show(f"  accepted/tested  {_rate(out.alpha_tested)}{interval}{'' if out.z is None else f'  z {out.z:+.2f}'}")
@@ -135,7 +135,7 @@ def _print_one(run: Simulated, varying: bool) -> None:
     fit = run.fit
     show()
     show(f"  {out.tokens} tokens against p: {run.chi_square_text}")
-    show(f"  total variation to p {fit.total_variation:.4f}, of which chance alone explains about {fit.noise:.4f}")
+    show(f"  total variation to p {fit.total_variation:.4f}; sampling noise alone gives about {fit.noise:.4f}")
     show(f"  total variation in closed form {run.exact_distance:.4f}")
 
 
@@ -172,7 +172,7 @@ def _print_temperatures(rows: Sequence[AtTemperature]) -> None:
 
 
 def _print_side_by_side(runs: Sequence[Simulated], varying: bool) -> None:
-    titles = ["rule", "keeps", "chance", "tested", "tokens/round", "TV exact", "TV", "chi-square", "p"]
+    titles = ["rule", "keeps", "P(acc)", "tested", "tokens/round", "TV exact", "TV", "chi-square", "p"]
     lines = [_line(run) for run in runs]
     if varying:
         titles.insert(5, "formula")
@@ -182,7 +182,7 @@ def _print_side_by_side(runs: Sequence[Simulated], varying: bool) -> None:
     print_table(titles, lines, heads=1, left=(0,))
     if varying:
         show(f"formula: E[N] at the accept probability, – if a token is not tested. {_ABOVE}")
-    show("keeps: in theory, the rule keeps the distribution p for every p and q.  chance: exact, of a tested token.")
+    show("keeps: in theory, the text is distributed as p for every p and q.  P(acc): accept probability, exact.")
     show("TV: total variation between the tokens and p, in closed form and measured.  chi-square/degrees of freedom.")
     show()
     for run in runs:
