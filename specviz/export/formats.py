@@ -12,7 +12,7 @@ import click
 
 from specviz import bundled
 from specviz.core.errors import SpecvizError
-from specviz.core.safe_text import safe_terminal_text, visible
+from specviz.core.safe_text import safe_terminal_text, visible_path
 from specviz.export.cast import COLUMNS, PACE, ROWS, to_cast
 from specviz.export.csv import to_csv
 from specviz.export.film import MIN_COLUMNS, MIN_ROWS, frames
@@ -55,7 +55,7 @@ def export(trace: str, file: str | None, form: str | None, style: ExportStyle, *
     if target is not None and not overwrite and os.path.lexists(target):
         raise _exists(target)
     if target is not None and _same(target, trace):
-        raise SpecvizError(f"{_shown(target)} is the trace itself: choose another file with -o.")
+        raise SpecvizError(f"{visible_path(target)} is the trace itself: choose another file with -o.")
     if target is None and form in _BINARY and sys.stdout.isatty():
         raise click.UsageError(f"-o - would write {form} to the terminal: redirect it, or name a file.")
     run = Recording(read_trace(trace))
@@ -66,7 +66,7 @@ def export(trace: str, file: str | None, form: str | None, style: ExportStyle, *
         click.echo(data, nl=False)
     else:
         _write(target, data, overwrite)
-        say(f"{_shown(target)}: {form}, {len(data) / 1000:.0f} kB")
+        say(f"{visible_path(target)}: {form}, {len(data) / 1000:.0f} kB")
     return 0
 
 
@@ -150,7 +150,9 @@ def _write(target: Path, data: bytes, overwrite: bool) -> None:
         raise _exists(target) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SpecvizError(f"{_shown(target)} cannot be written ({reason}): choose another file with -o.") from None
+        raise SpecvizError(
+            f"{visible_path(target)} cannot be written ({reason}): choose another file with -o."
+        ) from None
 
 
 def _replace(target: Path, data: bytes) -> None:
@@ -173,8 +175,4 @@ def _umask() -> int:
 
 
 def _exists(target: Path) -> SpecvizError:
-    return SpecvizError(f"{_shown(target)} exists: choose another file with -o, or use --force to overwrite it.")
-
-
-def _shown(path: Path) -> str:
-    return visible(str(path).encode("utf-8", "surrogateescape"))
+    return SpecvizError(f"{visible_path(target)} exists: choose another file with -o, or use --force to overwrite it.")

@@ -1,23 +1,30 @@
-"""A run written to a file as it happens."""
+"""A run written to a file as it happens, and the folder of the user's last runs."""
 
 import contextlib
 import os
+import re
+import secrets
 import stat
 import tempfile
 import threading
-from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Self, cast
 
+from platformdirs import user_state_path
+
 from specviz.core.errors import SpecvizError
 from specviz.core.events import End, Event, Failed, Header, Round, StopReason
-from specviz.core.safe_text import visible
+from specviz.core.safe_text import visible_path
 from specviz.stats.run_stats import RunStats
 from specviz.trace.codec import encode
 from specviz.trace.round_store import RoundFile
 
 IN_MEMORY = 2**26
 """Bytes of an unrecorded run kept in memory before a temporary file is used."""
+KEPT = 20
+"""Traces in the folder of the user's runs."""
+_NAME = re.compile(r"run-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\.jsonl")
 
 
 class Recorder:
@@ -25,21 +32,18 @@ class Recorder:
 
     Each line is flushed as its event is added. The header begins the file, End or Failed completes it; if it is closed
     without either, the run was ended by the user. A file without a header is removed. A file system error ends the
-    recording, not the run: it is reported once to ``on_problem`` and kept in ``problem``. Events may arrive on another
-    thread than the one that closes. ``lines`` gives access to the rounds, from the header on, even after the end.
+    recording, not the run, and is kept in ``problem``. Events may arrive on another thread than the one that closes.
+    ``lines`` gives access to the rounds, from the header on, even after the end.
 
     Raises SpecvizError if the file cannot be created, or exists and ``overwrite`` is false. An old file is kept until
     the header of the new run arrives.
     """
 
-    def __init__(
-        self, path: str | Path, *, overwrite: bool = False, on_problem: Callable[[str], None] | None = None
-    ) -> None:
+    def __init__(self, path: str | Path, *, overwrite: bool = False) -> None:
         self.path = Path(path)
         self.problem: str | None = None
         self.lines: RoundFile | None = None
         self._size = 0
-        self._on_problem = on_problem
         self._stats = RunStats()
         self._new, descriptor = _open(self.path, overwrite)
         self._file = os.fdopen(descriptor, "wb")
@@ -53,43 +57,26 @@ class Recorder:
             if self._file.closed:
                 return
             match event:
-                case Header() if not self._begun:
-                    self._begin(event)
-                case Header():
-                    self._finish(self._implicit_end())
+                case Header() if self._begun:
+                    self._finish()
                 case Failed(message):
                     self._finish(End("error", message))
                 case End():
                     self._finish(event)
-                case _ if self._begun:
+                case _ if self._begun or isinstance(event, Header):
                     self._stop = event.stop if isinstance(event, Round) else self._stop
                     self._record(event)
 
     def close(self) -> None:
         """End the recording; closing twice does nothing."""
         with self._lock:
-            self._finish(self._implicit_end())
+            self._finish()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _implicit_end(self) -> End:
-        """How a run without an End ended: by the user, unless its last round had ended the text."""
-        return End(self._stop or "user")
-
-    def _begin(self, header: Header) -> None:
-        try:
-            self._file.truncate(0)
-        except OSError as error:
-            self._give_up(error)
-            return
-        self._begun = True
-        with contextlib.suppress(OSError):
-            self.lines = RoundFile(self.path.open("rb"), self.path)
-        self._record(header)
 
     def _record(self, event: Event) -> None:
         self._stats.add(event)
@@ -98,27 +85,30 @@ class Recorder:
             return
         data = line.encode() + b"\n"
         try:
+            if not self._begun:
+                self._begin()
             self._file.write(data)
             self._file.flush()
         except OSError as error:
-            self._give_up(error)
+            self._release()
+            name = visible_path(self.path)
+            self.problem = f"{name} cannot be written ({error.strerror}): this run is no longer recorded."
             return
         if isinstance(event, Round) and self.lines is not None:
             self.lines.add(self._size)
         self._size += len(data)
 
-    def _finish(self, end: End) -> None:
-        if self._file.closed:
-            return
-        if self._begun:
-            self._record(end)
-        self._release()
+    def _begin(self) -> None:
+        self._file.truncate(0)
+        self._begun = True
+        with contextlib.suppress(OSError):
+            self.lines = RoundFile(self.path.open("rb"), self.path)
 
-    def _give_up(self, error: OSError) -> None:
+    def _finish(self, end: End | None = None) -> None:
+        """Without an End, the run was ended by the user, unless its last round had ended the text."""
+        if self._begun and not self._file.closed:
+            self._record(end or End(self._stop or "user"))
         self._release()
-        self.problem = f"{_shown(self.path)} cannot be written ({error.strerror}): this run is no longer recorded."
-        if self._on_problem:
-            self._on_problem(self.problem)
 
     def _release(self) -> None:
         with contextlib.suppress(OSError):
@@ -157,19 +147,46 @@ def _open(path: Path, overwrite: bool) -> tuple[bool, int]:
         with contextlib.suppress(FileExistsError):
             return True, os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
         if not stat.S_ISREG(path.stat().st_mode):
-            raise SpecvizError(f"{_shown(path)} is not a regular file: choose another one to record to.")
+            raise SpecvizError(f"{visible_path(path)} is not a regular file: choose another one to record to.")
         if not overwrite:
-            raise SpecvizError(f"{_shown(path)} exists: choose another file, or overwrite it with --force.")
+            raise SpecvizError(f"{visible_path(path)} exists: choose another file, or overwrite it with --force.")
         descriptor = os.open(path, flags)
         with contextlib.suppress(OSError):
             path.chmod(0o600)
         return False, descriptor
     except FileNotFoundError:
-        raise SpecvizError(f"{_shown(path)}: the folder does not exist: create it first.") from None
+        raise SpecvizError(f"{visible_path(path)}: the folder does not exist: create it first.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SpecvizError(f"{_shown(path)} cannot be written ({reason}): choose another file to record to.") from None
+        raise SpecvizError(
+            f"{visible_path(path)} cannot be written ({reason}): choose another file to record to."
+        ) from None
 
 
-def _shown(path: Path) -> str:
-    return visible(str(path).encode("utf-8", "surrogateescape"))
+def runs_folder() -> Path:
+    return user_state_path("specviz", appauthor=False) / "runs"
+
+
+def recorded_runs() -> list[Path]:
+    """The recorded runs, latest first."""
+    with contextlib.suppress(OSError):
+        return sorted((path for path in runs_folder().iterdir() if _NAME.fullmatch(path.name)), reverse=True)
+    return []
+
+
+def new_run_path() -> Path:
+    """A new path for the next run, named by the time in UTC; the oldest runs beyond the limit are deleted. Raises
+    SpecvizError if the folder cannot be created."""
+    folder = runs_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise SpecvizError(
+            f"{visible_path(folder)} cannot be used to store runs ({error.strerror}): use --no-record to run without "
+            "recording."
+        ) from None
+    for old in recorded_runs()[KEPT - 1 :]:
+        with contextlib.suppress(OSError):
+            old.unlink()
+    return folder / f"run-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}.jsonl"

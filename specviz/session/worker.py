@@ -42,7 +42,8 @@ class Session:
         self._run_id = 0
         self._waiting: RunRequest | None = None
         self._settings = Settings()
-        self._running = False
+        self.running = False
+        """Whether rounds are permitted without a step."""
         self._steps = 0
         self._stepping = False  # a step was taken, and its round has not arrived yet
         self.stopped_at: int | None = None
@@ -62,7 +63,7 @@ class Session:
             self._waiting = request
             self._settings = request.settings
             self.stopped_at = None
-            self._running = not paused
+            self.running = not paused
             self._stepping = False
             self._steps = 0
             self._next_round_at = 0.0
@@ -71,13 +72,13 @@ class Session:
 
     def resume(self) -> None:
         with self._changed:
-            self._running = True
+            self.running = True
             self._changed.notify_all()
 
     def pause(self) -> None:
         """Stop after the round in progress, if any; unused permits are dropped."""
         with self._changed:
-            self._running = self._stepping = False
+            self.running = self._stepping = False
             self._steps = 0
 
     def step(self) -> None:
@@ -90,11 +91,6 @@ class Session:
         """Use these settings from the next round on."""
         with self._changed:
             self._settings = settings
-
-    @property
-    def running(self) -> bool:
-        """Whether rounds are permitted without a step."""
-        return self._running
 
     @property
     def is_alive(self) -> bool:
@@ -135,7 +131,7 @@ class Session:
                 self._deliver_event(run_id, failure(error))
             with self._changed:
                 if run_id == self._run_id:
-                    self._running = False
+                    self.running = False
 
     def _next_request(self) -> tuple[int, RunRequest] | None:
         with self._changed:
@@ -174,29 +170,21 @@ class Session:
 
     def _deliver_event(self, run_id: int, event: Event) -> bool:
         """Deliver, unless ``close`` or ``begin`` has superseded the run meanwhile. True: the run pauses here."""
-        if not self._is_current(run_id):
+        if self._superseded(run_id):
             return False
         pauses = False
         if self._should_pause(event) and isinstance(event, Round):
             pauses = True
-            self._pause_after(event.index, run_id)
-        if self._is_current(run_id):
+            with self._changed:
+                if not self._superseded(run_id):  # before the event is seen, so that a ``resume`` in answer holds
+                    self.stopped_at = event.index
+                    self.pause()
+        if not self._superseded(run_id):
             self._deliver(run_id, event)
         return pauses
 
-    def _is_current(self, run_id: int) -> bool:
-        return not self._closed and run_id in (0, self._run_id)
-
-    def _pause_after(self, index: int, run_id: int) -> None:
-        """Pause before the event is seen, so that a ``resume`` in answer to it takes effect."""
-        with self._changed:
-            if not self._superseded(run_id):
-                self.stopped_at = index
-                self._running = self._stepping = False
-                self._steps = 0
-
     def _superseded(self, run_id: int) -> bool:
-        return self._closed or run_id != self._run_id
+        return self._closed or run_id not in (0, self._run_id)
 
     def _may_advance(self, run_id: int) -> bool:
         """Wait for a permit and take it; False once the run is superseded."""
@@ -207,7 +195,7 @@ class Session:
                     self._steps -= 1
                     self._stepping = True
                     return True
-                if self._running:
+                if self.running:
                     wait = self._next_round_at - time.monotonic()
                     if wait <= 0:
                         return True

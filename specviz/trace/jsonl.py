@@ -16,7 +16,7 @@ from specviz.core.events import Calibration, End, Header, Round
 from specviz.core.gc_paused import nothing_collected
 from specviz.core.invariants import contradiction, inconsistency
 from specviz.core.rule import RULES
-from specviz.core.safe_text import visible
+from specviz.core.safe_text import visible_path
 from specviz.trace.codec import Recorded, decode
 from specviz.trace.refusal import BadLine, NewerVersion, TruncatedLine, quote
 
@@ -53,7 +53,7 @@ def records(path: Path, name: str | None = None, *, compact: bool = False) -> It
     """The records in ``path``, called ``name`` in errors, one by one, each checked as it is read. Only the last one may
     be cut off. Raises SpecvizError, one sentence with the file and the line, at whatever is no whole trace. ``compact``
     as for ``load_line``."""
-    name = visible(str(name or path).encode("utf-8", "surrogateescape"))
+    name = visible_path(name or path)
     order = _RecordOrder()
     for number, (offset, line, is_last) in enumerate(_lines(path, name), 1):
         try:

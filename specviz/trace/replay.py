@@ -9,7 +9,7 @@ from pathlib import Path
 from specviz import bundled
 from specviz.core.events import Calibration, End, Event, Header, Notice, Progress, Ready, Round, Settings
 from specviz.core.options import RunRequest
-from specviz.core.safe_text import visible
+from specviz.core.safe_text import visible_path
 from specviz.core.source import RECORDED, Emit
 from specviz.trace.jsonl import Record, Trace, read, records
 from specviz.trace.round_store import RoundFile
@@ -121,7 +121,7 @@ class _Recorded:
         return RoundFile(self._path.open("rb"), self._name)
 
     def notice(self) -> Notice:
-        name = visible(self._name.encode("utf-8", "surrogateescape"))
+        name = visible_path(self._name)
         return Notice(f"The last record of {name} is incomplete and was left out; everything before it is here.")
 
 

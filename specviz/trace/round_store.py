@@ -9,7 +9,7 @@ from typing import BinaryIO, overload
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Round
-from specviz.core.safe_text import visible
+from specviz.core.safe_text import visible_path
 from specviz.trace.jsonl import load_line
 from specviz.trace.refusal import BadLine
 
@@ -24,7 +24,7 @@ class RoundFile:
     def __init__(self, file: BinaryIO, name: str | Path) -> None:
         self.lock = threading.Lock()
         self._file = file
-        self._name = visible(str(name).encode("utf-8", "surrogateescape"))
+        self._name = visible_path(name)
         self._offsets = array("Q")
         self.read_error: str | None = None
         """The first round that could not be read back, in a sentence."""

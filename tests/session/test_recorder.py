@@ -14,8 +14,7 @@ import pytest
 
 from specviz.core.errors import SpecvizError
 from specviz.core.events import Event, Failed, Header, Notice, Progress, Ready
-from specviz.session.recorder import Recorder
-from specviz.session.run_history import KEPT, new_run_path, recorded_runs, runs_folder
+from specviz.session.recorder import KEPT, Recorder, new_run_path, recorded_runs, runs_folder
 from specviz.stats.run_stats import RunStats
 from specviz.trace.codec import encode
 from specviz.trace.jsonl import read
@@ -152,17 +151,16 @@ def files_end_at(size: int) -> Iterator[None]:
 
 
 def test_a_full_disk_ends_the_recording_but_not_the_run(tmp_path: Path) -> None:
-    told: list[str] = []
     path = tmp_path / "run.jsonl"
-    recorder = Recorder(path, on_problem=told.append)
+    recorder = Recorder(path)
     for event in run()[:3]:
         recorder.add(event)
     with files_end_at(path.stat().st_size + 100):
         for event in run()[3:]:
             recorder.add(event)
     recorder.close()
-    assert told == [recorder.problem]
-    assert "this run is no longer recorded" in told[0] and "run.jsonl" in told[0]
+    assert recorder.problem is not None
+    assert "this run is no longer recorded" in recorder.problem and "run.jsonl" in recorder.problem
     trace = read(path)
     assert len(trace.rounds) == 1
     assert trace.incomplete
@@ -180,7 +178,7 @@ def test_new_runs_have_paths_of_their_own(home: Path) -> None:
 
 
 def test_two_processes_never_share_a_path() -> None:
-    code = "from specviz.session.run_history import new_run_path\nfor _ in range(20): print(new_run_path())"
+    code = "from specviz.session.recorder import new_run_path\nfor _ in range(20): print(new_run_path())"
     started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     paths = [path for process in started for path in process.communicate()[0].split()]
     assert len(set(paths)) == len(paths) == 40

@@ -16,8 +16,7 @@ from specviz.core.source import Source
 from specviz.export.report import fold
 from specviz.lab.model import LabPoint, lab_point
 from specviz.render.console import say, show
-from specviz.session.recorder import Recorder, SpooledRounds
-from specviz.session.run_history import new_run_path
+from specviz.session.recorder import Recorder, SpooledRounds, new_run_path
 from specviz.trace.replay import TraceSource, read_trace
 from specviz.ui.shared.app_options import LAST_ROUND, AppOptions, Recording
 
