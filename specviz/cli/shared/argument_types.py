@@ -11,7 +11,20 @@ import click
 from specviz.breakpoints.monitor import Breakpoint, parse_breakpoint
 
 
-class Whole(click.ParamType[Any]):
+class Argument(click.ParamType[Any]):
+    """A type of argument. ``read`` converts the text, or raises ValueError with the message."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self.read(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+    def read(self, text: str) -> Any:
+        raise NotImplementedError
+
+
+class Whole(Argument):
     """A whole number in a range."""
 
     name = "number"
@@ -20,19 +33,19 @@ class Whole(click.ParamType[Any]):
         self.minimum = minimum
         self.maximum = maximum
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if re.fullmatch(r"[+-]?[0-9]{1,30}", str(value)):
-            number = int(value)
+    def read(self, text: str) -> int:
+        if re.fullmatch(r"[+-]?[0-9]{1,30}", text):
+            number = int(text)
             if number >= self.minimum and (self.maximum is None or number <= self.maximum):
                 return number
         span = f"of at least {self.minimum}" if self.maximum is None else f"from {self.minimum} to {self.maximum}"
-        self.fail(f"{value!r} is not a whole number {span}.", param, ctx)
+        raise ValueError(f"{text!r} is not a whole number {span}.")
 
 
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 
 
-class Real(click.ParamType[Any]):
+class Real(Argument):
     """A finite number in a range; ``above`` excludes the lower end."""
 
     name = "number"
@@ -42,15 +55,15 @@ class Real(click.ParamType[Any]):
         self.maximum = maximum
         self.above = above
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = float(value) if DECIMAL.fullmatch(str(value)) else math.nan
+    def read(self, text: str) -> float:
+        number = float(text) if DECIMAL.fullmatch(text) else math.nan
         high_enough = number > self.minimum if self.above else number >= self.minimum
         if math.isfinite(number) and high_enough and number <= self.maximum:
             return number
         span = f"above {self.minimum:g}" if self.above else f"of at least {self.minimum:g}"
         if self.maximum < math.inf:
             span = f"{span} and at most {self.maximum:g}"
-        self.fail(f"{value!r} is not a number {span}.", param, ctx)
+        raise ValueError(f"{text!r} is not a number {span}.")
 
 
 class Pace(Real):
@@ -58,43 +71,37 @@ class Pace(Real):
 
     name = "seconds"
 
-    def __init__(self) -> None:
-        super().__init__(0, 3600)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return None if value == "auto" else super().convert(value, param, ctx)
+    def read(self, text: str) -> Any:
+        return None if text == "auto" else super().read(text)
 
 
-class Device(click.ParamType[Any]):
+class Device(Argument):
     name = "device"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", str(value)):
-            return str(value)
-        self.fail(f"{value!r} is not one of auto, cpu, cuda, cuda:N, mps.", param, ctx)
+    def read(self, text: str) -> str:
+        if re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,3})?", text):
+            return text
+        raise ValueError(f"{text!r} is not one of auto, cpu, cuda, cuda:N, mps.")
 
 
-class NonEmpty(click.ParamType[Any]):
+class NonEmpty(Argument):
     name = "text"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not value:
-            self.fail("an empty string cannot end a run.", param, ctx)
-        if not is_utf8(value):
-            self.fail("not UTF-8 text.", param, ctx)
-        return str(value)
+    def read(self, text: str) -> str:
+        if not text:
+            raise ValueError("an empty string cannot end a run.")
+        if not is_utf8(text):
+            raise ValueError("not UTF-8 text.")
+        return text
 
 
-class Condition(click.ParamType[Any]):
+class Condition(Argument):
     """A breakpoint."""
 
     name = "condition"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Breakpoint:
-        try:
-            return parse_breakpoint(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+    def read(self, text: str) -> Breakpoint:
+        return parse_breakpoint(text)
 
 
 def is_utf8(text: str) -> bool:
@@ -106,7 +113,7 @@ MAX_LENGTH = 1000
 """Most numbers in a list."""
 
 
-class NumberList(click.ParamType[Any]):
+class NumberList(Argument):
     """Numbers in a range, as a tuple in the order given. A range ``A..B`` includes both ends and goes in steps of
     ``step``, or of the third number of ``A..B..STEP``. ``whole``: only whole numbers; ``infinite``: ``inf`` is one of
     them; ``above`` excludes the lower end."""
@@ -130,43 +137,39 @@ class NumberList(click.ParamType[Any]):
         self.infinite = infinite
         self.above = above
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
+    def read(self, text: str) -> tuple[float, ...]:
         numbers: list[float] = []
-        for item in str(value).split(","):
-            numbers += self._item(item.strip(), param, ctx)
+        for item in text.split(","):
+            numbers += self._item(item.strip())
             if len(numbers) > MAX_LENGTH:
-                self.fail(f"{_short(value)} has more than {MAX_LENGTH} numbers.", param, ctx)
+                raise ValueError(f"{_short(text)} has more than {MAX_LENGTH} numbers.")
         return tuple(numbers)
 
-    def _item(self, item: str, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+    def _item(self, item: str) -> list[float]:
         if ".." not in item:
-            return [self._number(item, param, ctx)]
+            return [self._number(item)]
         ends = item.split("..")
         if len(ends) not in (2, 3):
-            self.fail(f"{_short(item)} is not a valid range: write FIRST..LAST or FIRST..LAST..STEP.", param, ctx)
-        for end in ends[:2]:
-            if math.isinf(self._number(end, param, ctx)):
-                self.fail(f"{_short(item)} is infinite: a range needs two finite ends.", param, ctx)
+            raise ValueError(f"{_short(item)} is not a valid range: write FIRST..LAST or FIRST..LAST..STEP.")
+        if any(math.isinf(self._number(end)) for end in ends[:2]):
+            raise ValueError(f"{_short(item)} is infinite: a range needs two finite ends.")
         if len(ends) == 3 and not (DECIMAL.fullmatch(ends[2]) and float(ends[2]) > 0):
-            self.fail(f"{_short(ends[2])} is not a valid step: a step is a number above 0.", param, ctx)
+            raise ValueError(f"{_short(ends[2])} is not a valid step: a step is a number above 0.")
         first, last, step = Decimal(ends[0]), Decimal(ends[1]), Decimal(ends[2]) if len(ends) == 3 else self.step
         if first > last:
-            self.fail(f"{_short(item)} is descending: write the smaller number first.", param, ctx)
+            raise ValueError(f"{_short(item)} is descending: write the smaller number first.")
         count = (last - first) / step + 1
         if count > MAX_LENGTH:
-            self.fail(f"{_short(item)} has more than {MAX_LENGTH} numbers.", param, ctx)
-        return [self._number(str(first + i * step), param, ctx) for i in range(int(count))]
+            raise ValueError(f"{_short(item)} has more than {MAX_LENGTH} numbers.")
+        return [self._number(str(first + i * step)) for i in range(int(count))]
 
-    def _number(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def _number(self, text: str) -> float:
         number = math.inf if self.infinite and text.lower() == "inf" else math.nan
-        if DECIMAL.fullmatch(text):
+        if DECIMAL.fullmatch(text) and math.isfinite(float(text)):
             number = float(text)
         high_enough = number > self.minimum if self.above else number >= self.minimum
-        finite = math.isfinite(number) or (self.infinite and number > 0 and text.lower() == "inf")
-        if not (finite and high_enough and number <= self.maximum and (not self.whole or number == int(number))):
-            self.fail(f"{_short(text)} is not {self._wanted()}.", param, ctx)
+        if not (high_enough and number <= self.maximum and (not self.whole or number == int(number))):
+            raise ValueError(f"{_short(text)} is not {self._wanted()}.")
         return int(number) if self.whole else number
 
     def _wanted(self) -> str:
@@ -177,6 +180,6 @@ class NumberList(click.ParamType[Any]):
         return f"{kind} {start}{' or inf' if self.infinite else ' up'}"
 
 
-def _short(value: object) -> str:
-    text = repr(str(value))
-    return text if len(text) <= 60 else text[:57] + "...'"
+def _short(text: str) -> str:
+    quoted = repr(text)
+    return quoted if len(quoted) <= 60 else quoted[:57] + "...'"

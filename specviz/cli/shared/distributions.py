@@ -6,11 +6,8 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import click
-
-from specviz.cli.shared.argument_types import DECIMAL
+from specviz.cli.shared.argument_types import DECIMAL, Argument
 from specviz.maths.toy_distributions import RELATIVE, SHAPES, normalised
 
 MAX_IDS = 1_000_000
@@ -27,7 +24,7 @@ class Numbers:
     divided: bool
 
 
-class Distribution(click.ParamType[Any]):
+class Distribution(Argument):
     """Converts the name of a shape to itself, and numbers to ``Numbers``."""
 
     name = "distribution"
@@ -35,39 +32,36 @@ class Distribution(click.ParamType[Any]):
     def __init__(self, *, relative: bool = False) -> None:
         self.shapes = (*SHAPES, *RELATIVE) if relative else SHAPES
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | Numbers:
-        if not isinstance(value, str):
-            return value  # type: ignore[no-any-return]
-        if value in self.shapes:
-            return value
-        text, origin = value, "the list"
-        if not value.strip():
-            self.fail(
-                f"an empty string is not a shape ({', '.join(self.shapes)}), a list of numbers, or a file.", param, ctx
+    def read(self, text: str) -> str | Numbers:
+        if text in self.shapes:
+            return text
+        if not text.strip():
+            raise ValueError(
+                f"an empty string is not a shape ({', '.join(self.shapes)}), a list of numbers, or a file."
             )
-        if not _is_list(value):
-            text, origin = self._read(value, param, ctx), f"the file {value}"
+        listed, origin = (text, "the list") if _is_list(text) else (self._contents(text), f"the file {text}")
         try:
-            numbers = _numbers(text)
-            divided = abs(math.fsum(numbers) - 1.0) > _ROUNDING if all(map(math.isfinite, numbers)) else True
+            numbers = _numbers(listed)
+            divided = not all(map(math.isfinite, numbers)) or abs(math.fsum(numbers) - 1.0) > _ROUNDING
             return Numbers(tuple(normalised(numbers).tolist()), divided)
         except ValueError as error:
-            self.fail(f"{origin} cannot be used: {error}", param, ctx)
+            raise ValueError(f"{origin} cannot be used: {error}") from None
 
-    def _read(self, path: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        shapes = ", ".join(self.shapes)
+    def _contents(self, path: str) -> str:
         try:
             with Path(path).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "no such file"
-            self.fail(f"{path} is not a shape ({shapes}), a list of numbers, or a readable file: {reason}.", param, ctx)
+            raise ValueError(
+                f"{path} is not a shape ({', '.join(self.shapes)}), a list of numbers, or a readable file: {reason}."
+            ) from None
         if len(data) > MAX_BYTES:
-            self.fail(f"{path} is larger than {MAX_BYTES >> 20} MiB.", param, ctx)
+            raise ValueError(f"{path} is larger than {MAX_BYTES >> 20} MiB.")
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError:
-            self.fail(f"{path} is not UTF-8 text.", param, ctx)
+            raise ValueError(f"{path} is not UTF-8 text.") from None
 
 
 def _is_list(value: str) -> bool:
@@ -84,14 +78,14 @@ def _numbers(text: str) -> list[float]:
         raise ValueError("it is empty.")
     if text.startswith("["):
         try:
-            given = json.loads(text)
+            listed = json.loads(text)
         except (ValueError, RecursionError):
-            raise ValueError("it is not a JSON list of numbers.") from None
-        if not all(isinstance(item, int | float) and not isinstance(item, bool) for item in given):
+            listed = [None]
+        if not all(isinstance(item, int | float) and not isinstance(item, bool) for item in listed):
             raise ValueError("it is not a JSON list of numbers.")
-        if not given:
+        if not listed:
             raise ValueError("it contains no number.")
-        items = [str(item) for item in given]
+        items = list(map(str, listed))
     else:
         items = re.split(r"\s*,\s*|\s+", text.removesuffix(","))
     if len(items) > MAX_IDS:

@@ -145,7 +145,7 @@ DISPLAY_OPTIONS = [
     click.option("--title", default="", metavar="TEXT", help="Title line of the presentation."),
     click.option(
         "--pace",
-        type=Pace(),
+        type=Pace(0, 3600),
         default="auto",
         show_default=True,
         help="Seconds between rounds (between phases in a presentation); 0: full speed.",

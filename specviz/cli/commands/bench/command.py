@@ -13,7 +13,7 @@ import click
 from specviz.bench.baseline import ComparisonResult, baseline_rows, plan_comparisons, summarise_baseline
 from specviz.bench.plan import DrafterVariant, Plan
 from specviz.cli.commands.bench.baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
-from specviz.cli.shared.argument_types import NumberList, Whole
+from specviz.cli.shared.argument_types import Argument, NumberList, Whole
 from specviz.cli.shared.loading import LoadProgress, locator
 from specviz.cli.shared.run_options import RUN_OPTIONS, read_text
 from specviz.cli.shared.terminal_output import ProgressBar
@@ -32,29 +32,20 @@ ESCAPE = re.compile(r"\\([nt\\])")
 ESCAPED = {"n": "\n", "t": "\t", "\\": "\\"}
 
 
-class DrafterVariants(click.ParamType[Any]):
+class DrafterVariants(Argument):
     """Drafters as a list, each once: ``model,ngram,layers,layers:2``."""
 
     name = "drafters"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[DrafterVariant, ...]:
-        if isinstance(value, tuple):
-            return value
-        drafters = [_drafter(name) for name in str(value).split(",")]
-        if None in drafters:
-            self.fail(f"{value!r} is not a list of {_listed('or')}, such as model,layers:2.", param, ctx)
-        return tuple(dict.fromkeys(filter(None, drafters)))
-
-
-def _drafter(text: str) -> DrafterVariant | None:
-    """The drafter ``NAME`` or ``NAME:N``, None where there is none."""
-    match = DRAFTER_VARIANT.fullmatch(text)
-    spec = DRAFTERS.get(match[1]) if match else None
-    if match is None or spec is None or (match[2] and not spec.variant):
-        return None
-    return DrafterVariant(spec.name, int(match[2]) if match[2] else None)
+    def read(self, text: str) -> tuple[DrafterVariant, ...]:
+        variants = []
+        for name in text.split(","):
+            match = DRAFTER_VARIANT.fullmatch(name)
+            spec = DRAFTERS.get(match[1]) if match else None
+            if match is None or spec is None or (match[2] and not spec.variant):
+                raise ValueError(f"{text!r} is not a list of {_listed('or')}, such as model,layers:2.")
+            variants.append(DrafterVariant(spec.name, int(match[2]) if match[2] else None))
+        return tuple(dict.fromkeys(variants))
 
 
 def _listed(conjunction: str) -> str:
