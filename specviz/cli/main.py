@@ -24,7 +24,7 @@ EPILOG = (
     "Exit codes: 0 success; 1 unexpected error; 2 usage error, or unusable model or file; "
     "3 failed self-check; 130/143 interrupted by a signal."
 )
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 FOREIGN = ("--repetition-penalty", "--presence-penalty", "--frequency-penalty", "--min-p")
 """Logits processors that other programs have: refused by name."""
 EXPORTS = ("html", "md", "csv", "cast", "svg", "png", "gif")

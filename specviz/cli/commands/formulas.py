@@ -26,27 +26,9 @@ def add_to(group: click.Group) -> None:
     """Add them to ``group``."""
 
     @group.command()
-    @click.option(
-        "--alpha",
-        "alphas",
-        type=ALPHAS,
-        multiple=True,
-        default=["0.5..0.9"],
-        show_default=True,
-        help="Acceptance rate.",
-    )
-    @click.option(
-        "--k", "ks", type=KS, multiple=True, default=["4,8"], show_default=True, help="Tokens drafted per round."
-    )
-    @click.option(
-        "--c",
-        "costs",
-        type=COSTS,
-        multiple=True,
-        default=["10"],
-        show_default=True,
-        help="T_p / T_q; inf: drafting is free.",
-    )
+    @click.option("--alpha", "alphas", type=ALPHAS, multiple=True, default=["0.5..0.9"], help="Acceptance rate.")
+    @click.option("--k", "ks", type=KS, multiple=True, default=["4,8"], help="Tokens drafted per round.")
+    @click.option("--c", "costs", type=COSTS, multiple=True, default=["10"], help="T_p / T_q; inf: drafting is free.")
     @click.option("--plot", is_flag=True, help="Plot the speedup over K for each alpha and mark the best K.")
     @click.option("--derive", is_flag=True, help="Derive the formulas, and check each at the first alpha, K and c.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -62,25 +44,19 @@ def add_to(group: click.Group) -> None:
         return tabulate(alphas, ks, costs, **params)
 
     @group.command()
-    @click.option("--p", type=Distribution(), default="zipf", show_default=True, help=P_HELP)
-    @click.option("--q", type=Distribution(relative=True), default="uniform", show_default=True, help=Q_HELP)
+    @click.option("--p", type=Distribution(), default="zipf", help=P_HELP)
+    @click.option("--q", type=Distribution(relative=True), default="uniform", help=Q_HELP)
     @click.option("--mix", type=Real(0, 1), help="Share of p mixed into q.  [default: 0.5 for a named shape, else 0]")
     @click.option(
         "--vocab", type=Whole(1, MAX_IDS), help="Vocabulary size.  [default: 100, or as many numbers as given]"
     )
-    @click.option("--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted per round.")
-    @click.option("--rounds", type=Whole(1, MAX_COUNT), default=10_000, show_default=True, help="Rounds to simulate.")
+    @click.option("--k", type=Whole(0, MAX_K), default=4, help="Tokens drafted per round.")
+    @click.option("--rounds", type=Whole(1, MAX_COUNT), default=10_000, help="Rounds to simulate.")
     @click.option(
-        "--seed",
-        type=Whole(0, MAX_SEED),
-        default=0,
-        show_default=True,
-        help="Random seed; the same seed gives the same rounds.",
+        "--seed", type=Whole(0, MAX_SEED), default=0, help="Random seed; the same seed gives the same rounds."
     )
     @click.option("--varying", is_flag=True, help="Vary the difficulty: q = p in a share --mix of the rounds.")
-    @click.option(
-        "--rule", "rules", multiple=True, default=[EXACT.name], metavar="NAME", show_default=True, help=RULE_HELP
-    )
+    @click.option("--rule", "rules", multiple=True, default=[EXACT.name], metavar="NAME", help=RULE_HELP)
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     def simulate(rules: tuple[str, ...], **params: Any) -> int:
         """Simulate rounds on toy distributions and check the formulas. The output also says whether the text is

@@ -36,12 +36,7 @@ def _drafter_option(option: DrafterOption) -> Callable[[Command], Command]:
     if option.kind == "file":
         return click.option(option.flag, metavar="FILE", help=option.help)
     return click.option(
-        option.flag,
-        type=Whole(1, option.maximum),
-        default=option.default,
-        show_default=option.default is not None,
-        metavar=option.metavar,
-        help=option.help,
+        option.flag, type=Whole(1, option.maximum), default=option.default, metavar=option.metavar, help=option.help
     )
 
 
@@ -53,13 +48,12 @@ RUN_OPTIONS = [
     click.option("--offline", is_flag=True, help="Do not contact the hub; use its cache."),
     click.option("--trust-remote-code", is_flag=True, help="Run Python code from model repositories."),
     click.option("--allow-pickle", is_flag=True, help="Allow weights stored as pickle files."),
-    click.option("--device", type=Device(), default="auto", show_default=True, help="auto, cpu, cuda, cuda:N or mps."),
+    click.option("--device", type=Device(), default="auto", help="auto, cpu, cuda, cuda:N or mps."),
     click.option("--draft-device", type=Device(), help="Device of the draft model.  [default: the target's]"),
     click.option(
         "--dtype",
         type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
         default="auto",
-        show_default=True,
         help="Type of the weights; probabilities are always at least float32.",
     ),
     click.option(
@@ -71,7 +65,6 @@ RUN_OPTIONS = [
         "--drafter",
         type=click.Choice(list(DRAFTERS)),
         default=DEFAULT_DRAFTER,
-        show_default=True,
         help=f"Source of the drafts: {_either(spec.phrase for spec in DRAFTERS.values())}.",
     ),
     *(_drafter_option(option) for spec in DRAFTERS.values() for option in spec.options),
@@ -79,18 +72,11 @@ RUN_OPTIONS = [
         "--rule",
         type=click.Choice(RULES),
         default=Settings().rule,
-        show_default=True,
         help=f"Acceptance rule: {' or '.join(f'{rule.name} ({rule.help})' for rule in RULES.values())}.",
     ),
+    click.option("--k", type=Whole(0, MAX_K), default=4, help="Tokens drafted per round; 0: no drafting."),
     click.option(
-        "--k", type=Whole(0, MAX_K), default=4, show_default=True, help="Tokens drafted per round; 0: no drafting."
-    ),
-    click.option(
-        "--temperature",
-        type=Real(0, MAX_TEMPERATURE),
-        default=1.0,
-        show_default=True,
-        help="Temperature of both models; 0: greedy.",
+        "--temperature", type=Real(0, MAX_TEMPERATURE), default=1.0, help="Temperature of both models; 0: greedy."
     ),
     click.option(
         "--draft-temperature",
@@ -104,33 +90,15 @@ RUN_OPTIONS = [
         metavar="F",
         help="Sample from the smallest set of ids with probability F.",
     ),
-    click.option(
-        "--seed",
-        type=Whole(0, MAX_SEED),
-        default=0,
-        show_default=True,
-        help="Random seed; the same seed gives the same run.",
-    ),
+    click.option("--seed", type=Whole(0, MAX_SEED), default=0, help="Random seed; the same seed gives the same run."),
     click.option("--prompt", "prompts", multiple=True, metavar="TEXT", help="Text to continue; repeatable in the app."),
     click.option("--prompt-file", metavar="FILE", help="Read the prompt from a file; - is standard input."),
     click.option("--chat", is_flag=True, help="Apply the target's chat template to the prompt."),
-    click.option(
-        "--max-new-tokens", type=Whole(1, MAX_COUNT), default=256, show_default=True, help="Maximum length of the text."
-    ),
-    click.option(
-        "--min-new-tokens",
-        type=Whole(0, MAX_COUNT),
-        default=0,
-        show_default=True,
-        help="Minimum length before an end token.",
-    ),
+    click.option("--max-new-tokens", type=Whole(1, MAX_COUNT), default=256, help="Maximum length of the text."),
+    click.option("--min-new-tokens", type=Whole(0, MAX_COUNT), default=0, help="Minimum length before an end token."),
     click.option("--stop", type=NonEmpty(), multiple=True, metavar="TEXT", help="Stop before this text; repeatable."),
     click.option(
-        "--calibrate",
-        type=Whole(0, 1000),
-        default=5,
-        show_default=True,
-        help="One-token steps to time for calibration; 0: none.",
+        "--calibrate", type=Whole(0, 1000), default=5, help="One-token steps to time for calibration; 0: none."
     ),
     click.option(
         "--no-inspect", is_flag=True, help="Omit ranks, entropies and top lists, which rates do not need; faster."
@@ -142,12 +110,11 @@ DISPLAY_OPTIONS = [
     click.option("--theme", metavar="NAME", help="Theme; `specviz themes` lists them."),
     click.option("--paused", is_flag=True, help="Open paused."),
     click.option("--present", is_flag=True, help="Open as a presentation; a key starts it unless --pace is given."),
-    click.option("--title", default="", metavar="TEXT", help="Title line of the presentation."),
+    click.option("--title", default="", show_default=False, metavar="TEXT", help="Title line of the presentation."),
     click.option(
         "--pace",
         type=Pace(0, 3600),
         default="auto",
-        show_default=True,
         help="Seconds between rounds (between phases in a presentation); 0: full speed.",
     ),
     click.option(

@@ -67,24 +67,16 @@ def without(options: list[Any], *names: str) -> list[Any]:
 
 BENCH_OPTIONS = [
     click.option(
-        "--k",
-        "ks",
-        type=NumberList(1, MAX_K, whole=True),
-        default="1,2,4,8",
-        show_default=True,
-        help="List (1,2,4) or range (1..8).",
+        "--k", "ks", type=NumberList(1, MAX_K, whole=True), default="1,2,4,8", help="List (1,2,4) or range (1..8)."
     ),
     click.option(
         "--drafter",
         "drafters",
         type=DrafterVariants(),
         default=DEFAULT_DRAFTER,
-        show_default=True,
         help=f"List of {_listed('and')}, compared side by side.",
     ),
-    click.option(
-        "--repeats", type=Whole(1, 1000), default=5, show_default=True, help="Repeat all measurements this often."
-    ),
+    click.option("--repeats", type=Whole(1, 1000), default=5, help="Repeat all measurements this often."),
     click.option(
         "--prompts",
         "prompts_file",
@@ -93,7 +85,7 @@ BENCH_OPTIONS = [
     ),
     click.option("--plot", is_flag=True, help="Also plot the measured and predicted speedup over K."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the tables."),
-    click.option("--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, show_default=True, help="Tokens per run."),
+    click.option("--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, help="Tokens per run."),
     click.option(
         "--baseline",
         type=click.Choice(ENGINES),
