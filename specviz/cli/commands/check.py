@@ -1,18 +1,15 @@
 """`specviz check`: whether a pair can run, without loading weights."""
 
-import sys
 from typing import TYPE_CHECKING
 
-from rich.box import ASCII, SIMPLE
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from specviz.cli.shared.loading import locator
+from specviz.cli.shared.terminal_output import stdout_console, stdout_table, stdout_text
 from specviz.core.errors import SpecvizError
 from specviz.core.options import Role, RunOptions
 from specviz.core.safe_text import safe_terminal_text
-from specviz.render.console import colours, plain_words, show, speaks_unicode
+from specviz.render.console import show
 
 if TYPE_CHECKING:
     from specviz.decoder.checkpoints.location import CheckpointLocation
@@ -24,7 +21,7 @@ STYLES = {"pass": "green", "note": "yellow", "refuse": "bold red"}
 def check(options: RunOptions) -> int:
     """Print the findings as a table and return 0 if the pair can run, 2 if it is refused."""
     findings = find(options)
-    table = Table(box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False)
+    table = stdout_table()
     for title in ("", "draft", "target", ""):
         table.add_column(title, overflow="fold")
     drafter = options.settings.drafter
@@ -32,8 +29,7 @@ def check(options: RunOptions) -> int:
     for finding in findings:
         status = Text(finding.status, style=STYLES[finding.status])
         table.add_row(finding.subject, *map(_cell, finding.columns), status)
-    console = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
-    console.print(table)
+    stdout_console().print(table)
     for finding in findings:
         if finding.status != "pass":
             show(f"\n{finding.status}, {finding.subject}: {safe_terminal_text(finding.text)}")
@@ -71,4 +67,4 @@ def find(options: RunOptions) -> "list[Finding]":
 
 
 def _cell(text: str) -> Text:
-    return Text(plain_words(safe_terminal_text(text), sys.stdout))
+    return stdout_text(safe_terminal_text(text))

@@ -1,17 +1,12 @@
 """`specviz stats`: the numbers of recorded runs side by side."""
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.box import ASCII, SIMPLE
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from specviz.cli.shared.terminal_output import stdout_console, stdout_table, stdout_text
 from specviz.core.safe_text import safe_terminal_text
-from specviz.render.console import plain_words, say, show, speaks_unicode
+from specviz.render.console import say, show
 from specviz.render.numbers import NONE, exact
 from specviz.stats.numbers_table import numbers_in
 from specviz.stats.run_stats import RunStats
@@ -52,13 +47,13 @@ def stats(names: Sequence[str], as_json: bool) -> int:
         for run in runs:
             show(json.dumps(run.summary(), allow_nan=False))
         return 0
-    table = Table(box=SIMPLE if speaks_unicode(sys.stdout) else ASCII, show_edge=False, pad_edge=False)
+    table = stdout_table()
     table.add_column("")
     for name in names:
-        table.add_column(Text(safe_terminal_text(Path(name).name)), justify="right", overflow="fold")
-    for label, *cells in _rows(runs):
-        table.add_row(plain_words(label, sys.stdout), *(Text(plain_words(cell, sys.stdout)) for cell in cells))
-    Console(file=sys.stdout, no_color=True, highlight=False).print(table)
+        table.add_column(stdout_text(safe_terminal_text(Path(name).name)), justify="right", overflow="fold")
+    for cells in _rows(runs):
+        table.add_row(*map(stdout_text, cells))
+    stdout_console().print(table)
     if any(len(run.summary()["segments"]) > 1 for run in runs):
         show("Settings changed during a run: its numbers pool all segments.")
     return 0

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self
 
-from rich.box import ASCII, SIMPLE
+from rich.box import ASCII, SIMPLE, Box
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import PaddingDimensions
 from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +26,21 @@ _WIDEST = 100
 Cells = Sequence[str]
 
 
+def stdout_console(width: int | None = None) -> Console:
+    return Console(file=sys.stdout, width=width, no_color=not colours(sys.stdout), highlight=False)
+
+
+def stdout_text(text: str) -> Text:
+    """``text`` in characters that stdout can encode, without markup."""
+    return Text(plain_words(text, sys.stdout))
+
+
+def stdout_table(*, padding: PaddingDimensions = (0, 1), ascii_box: Box = ASCII) -> Table:
+    """An empty table without an edge, drawn in ``ascii_box`` if stdout cannot encode lines."""
+    box = SIMPLE if speaks_unicode(sys.stdout) else ascii_box
+    return Table(box=box, show_edge=False, pad_edge=False, padding=padding)
+
+
 def print_table(titles: Cells, rows: Sequence[Cells], *, heads: int = 0, left: Sequence[int] = ()) -> None:
     """Print ``rows`` under ``titles``, as wide as stdout. If stdout is too narrow, the table is split into several,
     each of which repeats the first ``heads`` columns. Columns are right-aligned except those of ``left``."""
@@ -34,23 +50,18 @@ def print_table(titles: Cells, rows: Sequence[Cells], *, heads: int = 0, left: S
     for number, columns in enumerate(stacks(widths, room(), heads, gap)):
         if number:
             show()
-        table = Table(
-            box=SIMPLE if speaks_unicode(sys.stdout) else ASCII,
-            show_edge=False,
-            pad_edge=False,
-            padding=(0, gap - 1, 0, 0),
-        )
+        table = stdout_table(padding=(0, gap - 1, 0, 0))
         for column in columns:
             table.add_column(cells[0][column], justify="left" if column in left else "right", no_wrap=True)
         for row in cells[1:]:
             table.add_row(*(row[column] for column in columns))
         needed = sum(widths[column] for column in columns) + gap * (len(columns) - 1)
-        Console(file=sys.stdout, width=max(needed, room()), no_color=True, highlight=False).print(table)
+        stdout_console(max(needed, room())).print(table)
 
 
 def room() -> int:
     """Width of stdout in cells."""
-    return Console(file=sys.stdout).width
+    return stdout_console().width
 
 
 def stacks(widths: Sequence[int], room: int, heads: int, gap: int) -> list[list[int]]:
@@ -84,7 +95,7 @@ def print_chart(
     """Print the chart, then ``key``: (sign, name of its style, description). ``style`` maps a name to rich's style."""
     from specviz.render.chart_painter import paint
 
-    painter = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
+    painter = stdout_console()
     for line in paint(grid, layers, y_ticks, signs, k_ticks):
         painter.print(Text.assemble(*((text, style(name)) for text, name in line)), soft_wrap=True)
     for sign, name, text in key:

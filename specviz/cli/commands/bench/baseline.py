@@ -1,13 +1,12 @@
 """`specviz bench --baseline hf`: a comparison with assisted generation in transformers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from specviz.bench.baseline import BaselineRow, Comparison, ComparisonResult
-from specviz.bench.samples import Spread
-from specviz.cli.commands.bench.tables import DASH, print_table, stacked
+from specviz.cli.commands.bench.tables import DASH, memory_kind, print_lines, print_numbers, stacked
 from specviz.core.drafters import DEFAULT_DRAFTER
 from specviz.core.options import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
 from specviz.core.rule import EXACT
@@ -16,7 +15,6 @@ from specviz.core.units import bytes_in_words
 if TYPE_CHECKING:
     from specviz.decoder.measuring.runner import Bench
 
-ENGINES = ("hf",)
 TITLES = ("", "specviz\ntokens/s", "assisted\ntokens/s", "\nratio", "round\nms", "forwards\nms", "share\noutside")
 
 
@@ -50,35 +48,34 @@ def measure_baseline(
 
     runs = source.source
 
-    def fought_out(comparison: Comparison) -> ComparisonResult:
+    def compared(comparison: Comparison) -> ComparisonResult:
         seed = (options.seed + comparison.repeat) % (MAX_SEED + 1)
         return compare_once(runs, comparison, options.prompts[comparison.prompt][1], seed, options.settings)
 
-    fought_out(plan[0])
+    compared(plan[0])
     for comparison in plan:
-        results.append(fought_out(comparison))
+        results.append(compared(comparison))
         step()
 
 
 def print_baseline(rows: Sequence[BaselineRow], config: Mapping[str, Any]) -> None:
     """Print the table and its notes."""
-    print_table(
-        TITLES, baseline_table(rows), baseline_notes(rows, config, greedy=config["temperature"] <= GREEDY_AT_OR_BELOW)
-    )
+    print_lines([""])
+    print_numbers(TITLES, baseline_table(rows))
+    print_lines(baseline_notes(rows, config, greedy=config["temperature"] <= GREEDY_AT_OR_BELOW))
 
 
 def baseline_table(rows: Sequence[BaselineRow]) -> list[list[str]]:
     """One row per K, the cells under TITLES."""
-    figures: list[tuple[Callable[[BaselineRow], Spread | None], bool]] = [
-        (lambda row: row.tokens_per_s, False),
-        (lambda row: row.baseline_tokens_per_s, False),
-        (lambda row: row.ratio, False),
-        (lambda row: row.round_ms, False),
-        (lambda row: row.forwards_ms, False),
-        (lambda row: row.outside, True),
+    columns = [
+        [f"K {row.k}" for row in rows],
+        stacked([row.tokens_per_s for row in rows]),
+        stacked([row.baseline_tokens_per_s for row in rows]),
+        stacked([row.ratio for row in rows]),
+        stacked([row.round_ms for row in rows]),
+        stacked([row.forwards_ms for row in rows]),
+        stacked([row.outside for row in rows], is_rate=True),
     ]
-    columns = [[f"K {row.k}" for row in rows]]
-    columns += [stacked([pick(row) for row in rows], is_rate=rate) for pick, rate in figures]
     return [list(cells) for cells in zip(*columns, strict=True)]
 
 
@@ -97,12 +94,12 @@ def baseline_notes(rows: Sequence[BaselineRow], config: Mapping[str, Any], *, gr
         f"Compared with assisted generation in transformers {version}{alone}: K in every round, no confidence "
         "threshold, interleaved; tokens per second after the first round, overhead included.",
         text,
-        f"Peak memory: {_most(rows, lambda row: row.peak)} by specviz, {_most(rows, lambda row: row.baseline_peak)} by "
-        f"transformers ({'tensors on the GPU' if str(config['device']).startswith('cuda') else 'the whole process'}).",
+        f"Peak memory: {_largest(row.peak for row in rows)} by specviz, "
+        f"{_largest(row.baseline_peak for row in rows)} by transformers ({memory_kind(config)}).",
         "forwards: the forward passes of the same rounds alone; share outside: the rest of a round.",
     ]
 
 
-def _most(rows: Sequence[BaselineRow], pick: Callable[[BaselineRow], int | None]) -> str:
-    peaks = [peak for row in rows if (peak := pick(row)) is not None]
-    return bytes_in_words(max(peaks)) if peaks else DASH
+def _largest(peaks: Iterable[int | None]) -> str:
+    largest = max((peak for peak in peaks if peak is not None), default=None)
+    return DASH if largest is None else bytes_in_words(largest)

@@ -12,11 +12,9 @@ import click
 
 from specviz.bench.baseline import ComparisonResult, baseline_rows, plan_comparisons, summarise_baseline
 from specviz.bench.plan import DrafterVariant, Plan
-from specviz.cli.commands.bench.baseline import ENGINES, measure_baseline, print_baseline, refuse_unfair
 from specviz.cli.shared.argument_types import Argument, NumberList, Whole
 from specviz.cli.shared.loading import LoadProgress, locator
 from specviz.cli.shared.run_options import RUN_OPTIONS, read_text
-from specviz.cli.shared.terminal_output import ProgressBar
 from specviz.core.drafters import DEFAULT_DRAFTER, DRAFTERS
 from specviz.core.events import Event, Notice, Progress
 from specviz.core.options import MAX_COUNT, MAX_K, RunOptions
@@ -88,7 +86,7 @@ BENCH_OPTIONS = [
     click.option("--max-new-tokens", type=Whole(1, MAX_COUNT), default=64, help="Tokens per run."),
     click.option(
         "--baseline",
-        type=click.Choice(ENGINES),
+        type=click.Choice(["hf"]),
         help="Compare with another engine at the same K: hf is assisted generation in transformers.",
     ),
     *without(RUN_OPTIONS, "k", "drafter", "max_new_tokens", "record", "force"),
@@ -130,6 +128,9 @@ def bench(
     plotted: bool = False,
 ) -> int:
     """Measure, print, and return the exit code. An interrupted benchmark reports the repeats that are complete."""
+    from specviz.cli.commands.bench.baseline import measure_baseline, print_baseline, refuse_unfair
+    from specviz.cli.shared.terminal_output import ProgressBar
+
     if baseline:
         refuse_unfair(options, [drafter.name for drafter in drafters])
     source = _opened(options, drafters)
@@ -145,9 +146,9 @@ def bench(
     try:
         _measure(source, plan, options.seed, samples, forward_only_tasks=not baseline)
         if baseline:
-            to_fight = plan_comparisons(plan.test_prompts, ks, repeats, options.seed)
-            with ProgressBar(len(to_fight), "baseline") as bar:
-                measure_baseline(source, options, to_fight, results, bar.advance)
+            comparisons = plan_comparisons(plan.test_prompts, ks, repeats, options.seed)
+            with ProgressBar(len(comparisons), "baseline") as bar:
+                measure_baseline(source, options, comparisons, results, bar.advance)
     except KeyboardInterrupt:
         code = 130
     from specviz.bench.json_report import summarise_bench
@@ -199,6 +200,7 @@ def _opened(options: RunOptions, drafters: tuple[DrafterVariant, ...]) -> "Bench
 def _measure(source: "Bench", plan: Plan, seed: int, samples: "list[Sample]", *, forward_only_tasks: bool) -> None:
     """Run every task of the plan into ``samples``; ``forward_only_tasks``: repeat some with forward passes alone."""
     from specviz.bench.samples import sample
+    from specviz.cli.shared.terminal_output import ProgressBar
 
     tasks = plan.tasks(seed)
     with ProgressBar(len(tasks), "measuring") as bar:

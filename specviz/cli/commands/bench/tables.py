@@ -1,20 +1,16 @@
 """The tables of `specviz bench`: the measurements, then the speedups with their predictions and reasons."""
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE, Box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.box import Box
 
 from specviz.bench.plan import MODEL
 from specviz.bench.report import BenchReport, Measurement, Row, ScoredPrediction
 from specviz.bench.samples import Spread
+from specviz.cli.shared.terminal_output import room, stdout_console, stdout_table, stdout_text
 from specviz.core.rule import rule_of
 from specviz.core.safe_text import safe_terminal_text
-from specviz.render.console import colours, plain_words, speaks_unicode
 
 DASH = "–"
 PLAIN_BOX = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)
@@ -54,33 +50,39 @@ FACTORS_NOTE = (
 
 
 def print_report(report: BenchReport, config: Mapping[str, Any]) -> None:
-    console = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
-    for line in heading(report, config):
-        console.print(_text(line))
-    console.print()
-    chance = rule_of(config["rule"]).overlap_name
-    titles = (title.replace("overlap", chance) for title, _, _ in NUMBERS)
-    _print(console, ["", *titles], measured_rows(report))
+    overlap = rule_of(config["rule"]).overlap_name
+    titles = (title.replace("overlap", overlap) for title, _, _ in NUMBERS)
+    print_lines([*heading(report, config), ""])
+    print_numbers(["", *titles], measured_rows(report))
     if report.plan.drafters != (MODEL,):
-        positions = min(report.plan.ks[-1], POSITIONS * (2 if console.width >= ROOMY else 1))
-        console.print(_text("Drafters compared; α i: accepted / tested at draft position i."))
-        _print(console, drafter_titles(positions), drafter_rows(report, positions))
-    _print(console, [*SPEEDUPS, "why, if more than 15 % off"], speedup_rows(report), text_last=True)
+        positions = min(report.plan.ks[-1], POSITIONS * (2 if room() >= ROOMY else 1))
+        print_lines(["Drafters compared; α i: accepted / tested at draft position i."])
+        print_numbers(drafter_titles(positions), drafter_rows(report, positions))
+    print_numbers([*SPEEDUPS, "why, if more than 15 % off"], speedup_rows(report), text_last=True)
     if rows := factor_rows(report):
-        console.print(_text("Predicted / measured, split into factors:"))
-        _print(console, ["", "all", *FACTORS.values()], rows)
-        console.print(_text(FACTORS_NOTE))
-    for line in notes(report):
-        console.print(_text(line))
+        print_lines(["Predicted / measured, split into factors:"])
+        print_numbers(["", "all", *FACTORS.values()], rows)
+        print_lines([FACTORS_NOTE])
+    print_lines(notes(report))
 
 
-def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]) -> None:
-    """Print a table of numbers with ``lines`` below it."""
-    console = Console(file=sys.stdout, no_color=not colours(sys.stdout), highlight=False)
-    console.print()
-    _print(console, titles, rows)
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines, wrapped at words to the width of stdout."""
     for line in lines:
-        console.print(_text(line))
+        stdout_console().print(stdout_text(line))
+
+
+def print_numbers(titles: Sequence[str], rows: Sequence[Sequence[str]], *, text_last: bool = False) -> None:
+    """Print a table and a blank line. The first column is left-aligned, and the last too with ``text_last``."""
+    table = stdout_table(padding=(0, 0) if room() < ROOMY else (0, 1), ascii_box=PLAIN_BOX)
+    for n, title in enumerate(titles):
+        is_text = text_last and n == len(titles) - 1
+        left = n == 0 or is_text
+        table.add_column(stdout_text(title), justify="left" if left else "right", no_wrap=not is_text, overflow="fold")
+    for cells in rows:
+        table.add_row(*map(stdout_text, cells))
+    stdout_console().print(table)
+    print_lines([""])
 
 
 def heading(report: BenchReport, config: Mapping[str, Any]) -> list[str]:
@@ -267,20 +269,6 @@ def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def _print(console: Console, titles: Sequence[str], rows: Sequence[Sequence[str]], *, text_last: bool = False) -> None:
-    """Print a table. The first column is left-aligned, and the last too with ``text_last``."""
-    box = SIMPLE if speaks_unicode(sys.stdout) else PLAIN_BOX
-    padding = (0, 0) if console.width < ROOMY else (0, 1)
-    table = Table(box=box, show_edge=False, pad_edge=False, padding=padding)
-    for n, title in enumerate(titles):
-        is_text = text_last and n == len(titles) - 1
-        left = n == 0 or is_text
-        table.add_column(_text(title), justify="left" if left else "right", no_wrap=not is_text, overflow="fold")
-    for cells in rows:
-        table.add_row(*map(_text, cells))
-    console.print(table)
-    console.print()
-
-
-def _text(text: str) -> Text:
-    return Text(plain_words(text, sys.stdout))
+def memory_kind(config: Mapping[str, Any]) -> str:
+    """What a peak of memory counts."""
+    return "tensors on the GPU" if str(config["device"]).startswith("cuda") else "the whole process"

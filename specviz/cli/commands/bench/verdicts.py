@@ -5,7 +5,7 @@ from typing import Any
 
 from specviz.bench.report import BenchReport, BestK, ChosenK
 from specviz.bench.samples import RoundCost
-from specviz.cli.commands.bench.tables import DASH, named, print_table, stacked
+from specviz.cli.commands.bench.tables import DASH, memory_kind, named, print_lines, print_numbers, stacked
 from specviz.core.options import MAX_K
 from specviz.core.units import bytes_in_words
 from specviz.maths.formula_table import best_k_label
@@ -17,8 +17,12 @@ COSTS = ("", "round\nms", "forwards\nms", "share\noutside", "peak\nmemory")
 def print_verdicts(report: BenchReport, config: Mapping[str, Any]) -> None:
     costs = cost_rows(report)
     if any(cell != DASH for cells in costs for cell in cells[1:]):
-        print_table(COSTS, costs, cost_notes(config))
-    print_table(BEST, list(map(best_row, report.best)), best_notes(report))
+        print_lines([""])
+        print_numbers(COSTS, costs)
+        print_lines(cost_notes(config))
+    print_lines([""])
+    print_numbers(BEST, list(map(best_row, report.best)))
+    print_lines(best_notes(report))
 
 
 def cost_rows(report: BenchReport) -> list[list[str]]:
@@ -40,10 +44,9 @@ def cost_rows(report: BenchReport) -> list[list[str]]:
 
 
 def cost_notes(config: Mapping[str, Any]) -> list[str]:
-    where = "tensors on the GPU" if str(config["device"]).startswith("cuda") else "the whole process"
     return [
         "round: overhead included, on one of the measured prompts per repeat; forwards: the forward passes of the same "
-        f"rounds alone; share outside: the rest. Peak memory: {where}, with all models loaded."
+        f"rounds alone; share outside: the rest. Peak memory: {memory_kind(config)}, with all models loaded."
     ]
 
 
