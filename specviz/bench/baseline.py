@@ -3,10 +3,9 @@
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain
 from typing import Any
 
-from specviz.bench.samples import Spread, round_cost, spread
+from specviz.bench.samples import Spread, largest, ratio, round_cost, spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,33 +83,27 @@ def summarise_baseline(rows: Iterable[BaselineRow], engine: str, version: str) -
 
 
 def _row(k: int, results: Sequence[ComparisonResult]) -> BaselineRow:
-    repeats = [[f for f in results if f.comparison.repeat == r] for r in sorted({f.comparison.repeat for f in results})]
-    ours = [_rate(f.ours for f in each) for each in repeats]
-    theirs = [_rate(f.theirs for f in each) for each in repeats]
+    numbers = sorted({result.comparison.repeat for result in results})
+    repeats = [[result for result in results if result.comparison.repeat == number] for number in numbers]
+    ours = [_tokens_per_s([result.ours for result in repeat]) for repeat in repeats]
+    theirs = [_tokens_per_s([result.theirs for result in repeat]) for repeat in repeats]
     cost = round_cost(
-        [list(chain.from_iterable(f.round_ms for f in each)) for each in repeats],
-        [list(chain.from_iterable(f.forwards_ms for f in each)) for each in repeats],
+        [[ms for result in repeat for ms in result.round_ms] for repeat in repeats],
+        [[ms for result in repeat for ms in result.forwards_ms] for repeat in repeats],
     )
     return BaselineRow(
         k=k,
         tokens_per_s=spread(ours),
         baseline_tokens_per_s=spread(theirs),
-        ratio=spread(a / b if a and b else None for a, b in zip(ours, theirs, strict=True)),
+        ratio=spread(map(ratio, ours, theirs)),
         round_ms=cost.round_ms,
         forwards_ms=cost.forwards_ms,
         outside=cost.outside,
-        peak=_largest(f.ours.peak for f in results),
-        baseline_peak=_largest(f.theirs.peak for f in results),
-        same_text=all(f.same == f.of for f in results),
+        peak=largest(result.ours.peak for result in results),
+        baseline_peak=largest(result.theirs.peak for result in results),
+        same_text=all(result.same == result.of for result in results),
     )
 
 
-def _rate(throughputs: Iterable[Throughput]) -> float | None:
-    """Tokens per second."""
-    measured = list(throughputs)
-    ms = sum(each.ms for each in measured)
-    return 1e3 * sum(each.tokens for each in measured) / ms if ms else None
-
-
-def _largest(peaks: Iterable[int | None]) -> int | None:
-    return max((peak for peak in peaks if peak is not None), default=None)
+def _tokens_per_s(runs: Sequence[Throughput]) -> float | None:
+    return ratio(1e3 * sum(run.tokens for run in runs), sum(run.ms for run in runs))

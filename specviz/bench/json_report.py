@@ -48,8 +48,8 @@ def summarise_bench(report: BenchReport, config: Mapping[str, Any]) -> dict[str,
         "complete": report.repeats == plan.repeats,
         "calibration": {
             "target_step_ms": _spread(report.target_step_ms),
-            "draft_step_ms": _spread(report.draft_step_ms),
-            "c": _spread(report.c),
+            "draft_step_ms": _spread(report.steps[0].draft_step_ms),
+            "c": _spread(report.steps[0].c),
             "drafters": {
                 str(each.drafter): {"draft_step_ms": _spread(each.draft_step_ms), "c": _spread(each.c)}
                 for each in report.steps

@@ -114,16 +114,6 @@ class BenchReport:
     best: tuple[BestK, ...]
 
     @property
-    def draft_step_ms(self) -> Spread | None:
-        """Of the first drafter."""
-        return self.steps[0].draft_step_ms
-
-    @property
-    def c(self) -> Spread | None:
-        """Of the first drafter."""
-        return self.steps[0].c
-
-    @property
     def fastest(self) -> Row | None:
         """The row with the largest measured speedup, the smallest K of equals."""
         measured = [row for row in self.rows if row.speedup]
@@ -215,8 +205,7 @@ def best_of(speedups: Iterable[tuple[int, float | None]]) -> ChosenK | None:
     known = [(k, speedup) for k, speedup in speedups if speedup is not None]
     if not known:
         return None
-    k, speedup = max([(0, 1.0), *known], key=lambda one: (one[1], -one[0]))
-    return ChosenK(k, speedup)
+    return ChosenK(*max([(0, 1.0), *known], key=lambda one: (one[1], -one[0])))
 
 
 def best_by_model(alpha: float | None, c: float | None) -> ChosenK | None:

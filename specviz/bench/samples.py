@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -128,85 +129,88 @@ class SampleSet:
         counts = Counter(one.task.repeat for one in self._all)
         self.repeats = [repeat for repeat in range(plan.repeats) if counts[repeat] == expected]
 
-    def runs(self, configuration: Configuration, prompts: range, repeat: int) -> list[Sample]:
-        return [
-            one
-            for one in self._all
-            if one.task.configuration == configuration and one.task.repeat == repeat and one.task.prompt in prompts
-        ]
+    def runs(self, configuration: Configuration, prompts: range) -> list[list[Sample]]:
+        """The samples of each repeat."""
+        selected = [one for one in self._all if one.task.configuration == configuration and one.task.prompt in prompts]
+        return [[one for one in selected if one.task.repeat == repeat] for repeat in self.repeats]
 
     def numbers(self, configuration: Configuration, prompts: range) -> list[Numbers]:
         """One per repeat."""
-        each = [self.runs(configuration, prompts, repeat) for repeat in self.repeats]
-        return [numbers([one.rounds for one in runs], configuration.k) for runs in each]
+        return [
+            numbers([one.rounds for one in samples], configuration.k) for samples in self.runs(configuration, prompts)
+        ]
 
     def drafts(self, configuration: Configuration, prompts: range) -> dict[int, int]:
         """The number of uncut rounds after the first, by K_r."""
-        runs = [one for repeat in self.repeats for one in self.runs(configuration, prompts, repeat)]
-        return dict(Counter(round_.k for one in runs for round_ in one.rounds[1:] if round_.uncut))
+        samples = chain.from_iterable(self.runs(configuration, prompts))
+        return dict(Counter(round_.k for one in samples for round_ in one.rounds[1:] if round_.uncut))
 
     def positions(self, configuration: Configuration, prompts: range) -> tuple[Spread | None, ...]:
-        each = [self.runs(configuration, prompts, repeat) for repeat in self.repeats]
-        rates = [position_rates([one.rounds for one in runs], configuration.k) for runs in each]
+        rates = [
+            position_rates([one.rounds for one in samples], configuration.k)
+            for samples in self.runs(configuration, prompts)
+        ]
         return tuple(map(spread, zip(*rates, strict=True)))
 
     def rounds(self, configuration: Configuration, prompts: range) -> tuple[int, int]:
         """(all rounds, rounds without a draft) over the repeats."""
-        runs = [one for repeat in self.repeats for one in self.runs(configuration, prompts, repeat)]
-        ks = [round_.k for one in runs for round_ in one.rounds]
+        samples = chain.from_iterable(self.runs(configuration, prompts))
+        ks = [round_.k for one in samples for round_ in one.rounds]
         return len(ks), ks.count(0)
 
     def alpha(self, drafter: DrafterVariant, prompts: range) -> Spread | None:
         """α tested of one drafter over all K."""
-        at_any_k = [each for each in self._plan.speculative if each.drafter == drafter]
-        runs = [[one for each in at_any_k for one in self.runs(each, prompts, repeat)] for repeat in self.repeats]
-        return spread(numbers([one.rounds for one in each], 0)["alpha_tested"] for each in runs)
+        by_k = [self.runs(each, prompts) for each in self._plan.speculative if each.drafter == drafter]
+        repeats = [chain.from_iterable(samples) for samples in zip(*by_k, strict=True)]
+        return spread(numbers([one.rounds for one in samples], 0)["alpha_tested"] for samples in repeats)
 
     def round_cost(self, configuration: Configuration, prompts: range) -> RoundCost:
         """Over the runs whose forwards were timed again."""
-        rounds, forwards = [], []
-        for repeat in self.repeats:
-            timed = [one for one in self.runs(configuration, prompts, repeat) if one.forwards_ms]
-            both = [
+        repeats = [
+            [
                 (round_.total_ms, ms)
-                for one in timed
-                for round_, ms in list(zip(one.rounds, one.forwards_ms, strict=True))[1:]
+                for one in samples
+                if one.forwards_ms
+                for round_, ms in zip(one.rounds[1:], one.forwards_ms[1:], strict=True)
                 if round_.uncut
             ]
-            rounds.append([a for a, _ in both])
-            forwards.append([b for _, b in both])
-        return round_cost(rounds, forwards)
+            for samples in self.runs(configuration, prompts)
+        ]
+        return round_cost([[a for a, _ in times] for times in repeats], [[b for _, b in times] for times in repeats])
 
     def peak(self, configuration: Configuration, prompts: range) -> int | None:
         """The largest of all runs."""
-        runs = [one for repeat in self.repeats for one in self.runs(configuration, prompts, repeat)]
-        return max((one.peak for one in runs if one.peak is not None), default=None)
+        return largest(one.peak for one in chain.from_iterable(self.runs(configuration, prompts)))
 
     def calibrations(self, configuration: Configuration) -> list[list[Calibration]]:
         """The calibrations of each repeat."""
-        runs = [self.runs(configuration, self._plan.calibration_prompts, repeat) for repeat in self.repeats]
-        return [[one.calibration for one in each if one.calibration] for each in runs]
+        runs = self.runs(configuration, self._plan.calibration_prompts)
+        return [[one.calibration for one in samples if one.calibration] for samples in runs]
 
     def steps(self, configuration: Configuration) -> Steps:
         """The one-token step of one drafter."""
-        each = self.calibrations(configuration)
-        drafts = (median([one.draft_step_ms for one in repeat if one.draft_step_ms is not None]) for repeat in each)
-        pairs = ([(one.target_step_ms, one.draft_step_ms) for one in repeat] for repeat in each)
-        ratios = (median([c for steps in repeat if (c := ratio(*steps)) is not None]) for repeat in pairs)
+        repeats = self.calibrations(configuration)
+        drafts = (median(one.draft_step_ms for one in repeat) for repeat in repeats)
+        ratios = (median(ratio(one.target_step_ms, one.draft_step_ms) for one in repeat) for repeat in repeats)
         return Steps(configuration.drafter, spread(drafts), spread(ratios))
 
     def target_step(self) -> Spread | None:
         """T_p from all calibrations."""
-        each = [self.calibrations(configuration) for configuration in self._plan.calibrations]
-        return spread(
-            median([one.target_step_ms for of_drafter in repeat for one in of_drafter])
-            for repeat in zip(*each, strict=True)
-        )
+        by_drafter = [self.calibrations(configuration) for configuration in self._plan.calibrations]
+        repeats = [chain.from_iterable(calibrations) for calibrations in zip(*by_drafter, strict=True)]
+        return spread(median(one.target_step_ms for one in repeat) for repeat in repeats)
 
 
 def ratio(part: float | None, whole: float | None) -> float | None:
     return part / whole if part is not None and whole else None
 
 
-def median(values: Sequence[float]) -> float | None:
-    return float(np.median(values)) if values else None
+def median(values: Iterable[float | None]) -> float | None:
+    """The median of the values that are defined; None without any."""
+    defined = [value for value in values if value is not None]
+    return float(np.median(defined)) if defined else None
+
+
+def largest(values: Iterable[int | None]) -> int | None:
+    """The largest of the values that are defined; None without any."""
+    return max((value for value in values if value is not None), default=None)

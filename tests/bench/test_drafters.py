@@ -81,7 +81,6 @@ def test_each_drafter_has_its_own_numbers() -> None:
         (None, None),
         (6.0, 2.0),
     ]
-    assert (done.c, done.draft_step_ms) == (done.steps[0].c, done.steps[0].draft_step_ms)
     assert [rate and rate.median for rate in model.positions] == [1.0, pytest.approx(2 / 3)]
     assert [rate and rate.median for rate in ngram.positions] == [1.0, 1.0]
     assert [rate and rate.median for rate in layers.positions] == [0.5, 0.0]

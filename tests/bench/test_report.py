@@ -96,7 +96,11 @@ def test_measured_numbers_by_hand() -> None:
     assert done.target.decoding_tokens_per_s and done.target.decoding_tokens_per_s.median == 80.0
     assert done.target.draft_step_ms is None and done.target.alpha_tested is None
     assert done.draft.token_ms and done.draft.token_ms.median == 5.0
-    assert [s and s.median for s in (done.target_step_ms, done.draft_step_ms, done.c)] == [10.0, 2.0, 5.0]
+    assert [s and s.median for s in (done.target_step_ms, done.steps[0].draft_step_ms, done.steps[0].c)] == [
+        10.0,
+        2.0,
+        5.0,
+    ]
     assert row.speedup == Spread(1.0, 1.0, 1.0)
     assert row.inspected_speedup and row.inspected_speedup.median == pytest.approx(13.5 / 13.0)
     assert not row.slower and done.fastest is row
@@ -163,7 +167,7 @@ def test_rounds_that_the_end_of_the_text_cuts_are_no_rounds_of_any_time() -> Non
     assert row.measured_on.tokens_per_round == Spread(3.0, 3.0, 3.0)
     assert row.measured_on.alpha_tested == Spread(0.75, 0.75, 0.75)  # the cut round's test is a test
     assert row.speedup and row.speedup.median == pytest.approx(10.0 / (25.0 / 3))
-    assert row.model is None and row.measured_cost is None and done.c is None
+    assert row.model is None and row.measured_cost is None and done.steps[0].c is None
 
 
 def seen(**changes: Any) -> Observation:

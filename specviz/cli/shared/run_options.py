@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -154,20 +155,8 @@ def run_options(params: dict[str, Any], *, one_prompt: bool) -> RunOptions:
         drafter=params["drafter"],
         rule=params["rule"],
     )
-    pair = PairOptions(
-        draft=_draft(params),
-        target=params["target"] or BUNDLED_TARGET,
-        draft_revision=params["draft_revision"],
-        target_revision=params["target_revision"],
-        device=params["device"],
-        draft_device=params["draft_device"],
-        dtype=params["dtype"],
-        force=params["force"],
-        offline=params["offline"],
-        trust_remote_code=params["trust_remote_code"],
-        allow_pickle=params["allow_pickle"],
-        compile=params["compile"],
-    )
+    named = {field.name: params[field.name] for field in fields(PairOptions)}
+    pair = PairOptions(**named | {"draft": _draft(params), "target": params["target"] or BUNDLED_TARGET})
     return RunOptions(
         pair=pair,
         settings=settings,

@@ -1,16 +1,16 @@
 """`specviz bench --baseline hf`: a comparison with assisted generation in transformers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from specviz.bench.baseline import BaselineRow, Comparison, ComparisonResult
-from specviz.cli.commands.bench.tables import DASH, memory_kind, print_lines, print_numbers, stacked
+from specviz.bench.samples import largest
+from specviz.cli.commands.bench.tables import memory, memory_kind, print_lines, print_numbers, stacked
 from specviz.core.drafters import DEFAULT_DRAFTER
 from specviz.core.options import GREEDY_AT_OR_BELOW, MAX_SEED, RunOptions
 from specviz.core.rule import EXACT
-from specviz.core.units import bytes_in_words
 
 if TYPE_CHECKING:
     from specviz.decoder.measuring.runner import Bench
@@ -94,12 +94,7 @@ def baseline_notes(rows: Sequence[BaselineRow], config: Mapping[str, Any], *, gr
         f"Compared with assisted generation in transformers {version}{alone}: K in every round, no confidence "
         "threshold, interleaved; tokens per second after the first round, overhead included.",
         text,
-        f"Peak memory: {_largest(row.peak for row in rows)} by specviz, "
-        f"{_largest(row.baseline_peak for row in rows)} by transformers ({memory_kind(config)}).",
+        f"Peak memory: {memory(largest(row.peak for row in rows))} by specviz, "
+        f"{memory(largest(row.baseline_peak for row in rows))} by transformers ({memory_kind(config)}).",
         "forwards: the forward passes of the same rounds alone; share outside: the rest of a round.",
     ]
-
-
-def _largest(peaks: Iterable[int | None]) -> str:
-    largest = max((peak for peak in peaks if peak is not None), default=None)
-    return DASH if largest is None else bytes_in_words(largest)

@@ -11,6 +11,7 @@ from specviz.bench.samples import Spread
 from specviz.cli.shared.terminal_output import room, stdout_console, stdout_table, stdout_text
 from specviz.core.rule import rule_of
 from specviz.core.safe_text import safe_terminal_text
+from specviz.core.units import bytes_in_words
 
 DASH = "–"
 PLAIN_BOX = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)
@@ -114,7 +115,8 @@ def calibrated(report: BenchReport) -> list[str]:
     """T_p, and T_q and c of each drafter."""
     steps = [f"T_p {_inline(report.target_step_ms, ' ms')}"]
     if len(report.steps) == 1:
-        return [*steps, f"T_q {_inline(report.draft_step_ms, ' ms')}", f"c {_inline(report.c, '')}"]
+        (only,) = report.steps
+        return [*steps, f"T_q {_inline(only.draft_step_ms, ' ms')}", f"c {_inline(only.c, '')}"]
     drafting = [each for each in report.steps if each.draft_step_ms]
     return [*steps, *(f"T_q {each.drafter} {_inline(each.draft_step_ms, ' ms')}" for each in drafting)]
 
@@ -267,6 +269,10 @@ def _numbered(prompts: range) -> str:
 
 def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def memory(peak: int | None) -> str:
+    return DASH if peak is None else bytes_in_words(peak)
 
 
 def memory_kind(config: Mapping[str, Any]) -> str:

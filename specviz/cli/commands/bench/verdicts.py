@@ -5,9 +5,8 @@ from typing import Any
 
 from specviz.bench.report import BenchReport, BestK, ChosenK
 from specviz.bench.samples import RoundCost
-from specviz.cli.commands.bench.tables import DASH, memory_kind, named, print_lines, print_numbers, stacked
+from specviz.cli.commands.bench.tables import DASH, memory, memory_kind, named, print_lines, print_numbers, stacked
 from specviz.core.options import MAX_K
-from specviz.core.units import bytes_in_words
 from specviz.maths.formula_table import best_k_label
 
 BEST = ("best K", "measured", "by measured cost", "by the model", "at α", "at c")
@@ -38,7 +37,7 @@ def cost_rows(report: BenchReport) -> list[list[str]]:
         stacked([cost.round_ms for cost in costs], quartiles=quartiles),
         stacked([cost.forwards_ms for cost in costs], quartiles=quartiles),
         stacked([cost.outside for cost in costs], is_rate=True, quartiles=quartiles),
-        [DASH if peak is None else bytes_in_words(peak) for _, _, peak in named_costs],
+        [memory(peak) for _, _, peak in named_costs],
     ]
     return [list(cells) for cells in zip(*columns, strict=True)]
 
