@@ -202,12 +202,13 @@ def speed_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
         ("break-even α", ["–", *(["0"] if k == "0" else [])] if pays is None else [chance(pays), k]),
         ("ceiling", [times(view["ceiling"])]),
     ]
-    start = 2 * bool(slower)
+    start = 2 * lines[0].startswith("Slower")
     end = next(i for i, line in enumerate(lines) if line.startswith("Speedup over"))
     curve = next((i for i, line in enumerate(lines) if line.startswith("Speedup by")), len(lines))
     left, right = blocks(lines[start:end], "One step of each model")
     return [
-        *mismatches(lines[:start], slower),
+        *([] if bool(start) == view["slower"] else [f"{lines[0]!r}: slower is {view['slower']}"]),
+        *(mismatches(lines[:start], slower) if start else []),
         *mismatches(unwrapped(left), round_),
         *mismatches(unwrapped(right), steps),
         *mismatches(unwrapped(lines[end:curve]), speedups),
