@@ -53,8 +53,10 @@ class PlainGroup(PlainHelp, click.Group):
 @click.version_option(__version__, prog_name="specviz")
 @click.pass_context
 def specviz(ctx: click.Context, /, **params: Any) -> int:
-    """Watch speculative decoding work, round by round. Without a command, open the app on a live run. Without options,
-    use the bundled pair and prompts, offline."""
+    """Watch speculative decoding work, round by round.
+
+    Without a command, open the app on a live run. Without options, use the bundled pair and prompts, offline.
+    """
     if ctx.invoked_subcommand is not None:
         misplaced = [
             name for name in params if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
@@ -109,8 +111,11 @@ def bench(
     baseline: str | None,
     **params: Any,
 ) -> int:
-    """Measure plain and speculative decoding and compare with predictions. Half of the prompts make the predictions,
-    the other half test them; a single prompt does both. The default is the 20 bundled prompts."""
+    """Measure plain and speculative decoding and compare with predictions.
+
+    Half of the prompts make the predictions, the other half test them; a single prompt does both. The default is the
+    20 bundled prompts.
+    """
     from specviz.cli.commands.bench.command import bench as measure
     from specviz.cli.commands.bench.command import with_prompts
 
@@ -130,9 +135,11 @@ def bench(
 @options(DISPLAY_OPTIONS)
 @click.pass_context
 def replay(ctx: click.Context, /, traces: tuple[str, ...], at: int | None, loop: bool, **params: Any) -> int:
-    """Open the app on recorded runs: trace files, or bundled:demo. It opens paused on the last round, or before the
-    first in a presentation; --pace and --break play from the first round. The keys 1 to 9 switch between several
-    runs."""
+    """Open the app on recorded runs: trace files, or bundled:demo.
+
+    It opens paused on the last round, or before the first in a presentation; --pace and --break play from the first
+    round. The keys 1 to 9 switch between several runs.
+    """
     from specviz.cli.commands.app import replay as replay_traces
 
     if len(traces) > 9:

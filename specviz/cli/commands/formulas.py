@@ -33,9 +33,11 @@ def add_to(group: click.Group) -> None:
     @click.option("--derive", is_flag=True, help="Derive the formulas, and check each at the first alpha, K and c.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     def theory(**params: Any) -> int:
-        """Evaluate the formulas: tokens per round, speedup, best K, break-even, ceiling. Each of alpha, K and c is a
-        number, a list (1,2,4), a range (1..8) or a range with a step (0.5..0.9..0.05). Repeat an option to add values.
-        A derivation that fails its check exits with 3."""
+        """Evaluate the formulas: tokens per round, speedup, best K, break-even, ceiling.
+
+        Each of alpha, K and c is a number, a list (1,2,4), a range (1..8) or a range with a step (0.5..0.9..0.05).
+        Repeat an option to add values. A derivation that fails its check exits with 3.
+        """
         from specviz.cli.commands.theory import theory as tabulate
 
         if params["plot"] and (params["derive"] or params["as_json"]):
@@ -59,8 +61,10 @@ def add_to(group: click.Group) -> None:
     @click.option("--rule", "rules", multiple=True, default=[EXACT.name], metavar="NAME", help=RULE_HELP)
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     def simulate(rules: tuple[str, ...], **params: Any) -> int:
-        """Simulate rounds on toy distributions and check the formulas. The output also says whether the text is
-        distributed as p."""
+        """Simulate rounds on toy distributions and check the formulas.
+
+        The output also says whether the text is distributed as p.
+        """
         from specviz.cli.commands.simulate import rule_names
         from specviz.cli.commands.simulate import simulate as play
 
@@ -71,8 +75,11 @@ def add_to(group: click.Group) -> None:
     @click.option("--theme", metavar="NAME", help="Theme; `specviz themes` lists them.")
     @click.option("--ascii", is_flag=True, help="Use ASCII characters only.")
     def lab(trace: str | None, theme: str | None, ascii: bool) -> int:
-        """Explore the formulas with sliders for alpha, K and c. It also shows why the output follows the target. With a
-        TRACE (a file, or bundled:demo), it starts from the values measured in that run."""
+        """Explore the formulas with sliders for alpha, K and c.
+
+        It also shows why the output follows the target. With a TRACE (a file, or bundled:demo), it starts from the
+        values measured in that run.
+        """
         from specviz.cli.commands.app import lab as open_lab
 
         return open_lab(trace, theme=theme, ascii=ascii or not unicode_screen())
