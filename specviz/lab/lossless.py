@@ -4,10 +4,10 @@ A recorded position holds the most probable ids of p, q and the residual, and th
 gives exact rows for the ids whose p and q are both known, and one exact row for all other ids together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specviz.core.events import Drafted, Top
+from specviz.core.events import Drafted
 from specviz.core.rule import EXACT, Rule
 from specviz.maths import rules
 
@@ -57,10 +57,11 @@ def condense(rows: Sequence[IdMass], limit: int) -> tuple[IdMass, ...]:
     if len(rows) <= limit:
         return tuple(rows)
     kept, rest = rows[: max(0, limit - 1)], rows[max(0, limit - 1) :]
-    return (*kept, IdMass(None, None, sum(r.p for r in rest), sum(r.q for r in rest), sum(r.accepted for r in rest)))
+    return (*kept, total(rest))
 
 
 def total(rows: Sequence[IdMass]) -> IdMass:
+    """All ids of ``rows`` as one."""
     return IdMass(None, None, sum(r.p for r in rows), sum(r.q for r in rows), sum(r.accepted for r in rows))
 
 
@@ -68,7 +69,8 @@ def _known(drafted: Drafted) -> dict[int, tuple[float, float]]:
     """(p, q) of the ids for which both are known; none where those of the drafted token were not measured."""
     if drafted.id is None or drafted.p is None or drafted.q is None or drafted.overlap is None:
         return {}
-    p_of, q_of, left = (_probs(top) for top in (drafted.p_top, drafted.q_top, drafted.residual_top))
+    tops = drafted.p_top, drafted.q_top, drafted.residual_top
+    p_of, q_of, residual = ({candidate.id: candidate.prob for candidate in top} for top in tops)
     rejected = 1.0 - drafted.overlap
     pairs = {drafted.id: (drafted.p, drafted.q)}
     for id in p_of.keys() | q_of.keys():
@@ -77,15 +79,11 @@ def _known(drafted: Drafted) -> dict[int, tuple[float, float]]:
             p = 0.0
         if q is None and len(drafted.q_top) < TOP:
             q = 0.0
-        if q is None and p is not None and id in left and rejected > 0.0:
-            q = max(0.0, p - rejected * left[id])
+        if q is None and p is not None and id in residual and rejected > 0.0:
+            q = max(0.0, p - rejected * residual[id])
         if p is not None and q is not None:
             pairs.setdefault(id, (p, q))
     return pairs
-
-
-def _probs(top: Top) -> Mapping[int, float]:
-    return {candidate.id: candidate.prob for candidate in top}
 
 
 def _others(rows: Sequence[IdMass], accepted: float) -> IdMass:

@@ -148,15 +148,15 @@ def lab_point(
     drafts: DraftTable | None = None,
     round_counts: RoundCountsArray | None = None,
 ) -> LabPoint | None:
-    """The measured point of ``rates``; ``rounds`` are all of the run, ``drafts`` what they drafted, ``tallies`` what
-    they contribute to the rates, ``settings`` those of the last one counted. ``at`` is (round, row) of a token: the
-    page of a position opens on it, or on the tested one before it. None without a round."""
+    """The measured point of ``rates``; ``rounds`` are all of the run, ``drafts`` what they drafted, ``round_counts``
+    what they contribute to the rates, ``settings`` those of the last one counted. ``at`` is (round, row) of a token:
+    the page of a position opens on it, or on the tested one before it. None without a round."""
     if settings is None or not rates.rounds:
         return None
     table = DraftTable.of(rounds) if drafts is None else drafts
     positions = TestedPositions(rounds, table.between(rates.first, rates.last))
     before = positions.before(at) if at else len(positions)
-    contributed = count_rounds(rounds) if round_counts is None else round_counts
+    counts = count_rounds(rounds) if round_counts is None else round_counts
     return LabPoint(
         k=settings.k,
         alpha=rates.alpha_tested,
@@ -167,7 +167,7 @@ def lab_point(
         histogram=rates.histogram,
         drafts=rates.drafts,
         formula_at_tested=rates.formula_at_tested,
-        at_k=_mean_at(settings.k, contributed[rates.tokens_per_round_first - 1 : rates.last]),
+        at_k=_mean_at(settings.k, counts[rates.tokens_per_round_first - 1 : rates.last]),
         rule=rule_of(settings.rule),
         positions=positions,
         at=max(0, before - 1),
@@ -194,13 +194,9 @@ class SliderValues:
         return self.at(name, stops[round(max(0.0, min(1.0, fraction)) * (len(stops) - 1))])
 
     def at(self, name: Name, value: float) -> "SliderValues":
-        match name:
-            case "alpha":
-                return replace(self, alpha=float(value))
-            case "k":
-                return replace(self, k=int(value))
-            case "c":
-                return replace(self, c=float(value))
+        if name == "k":
+            return replace(self, k=int(value))
+        return replace(self, alpha=float(value)) if name == "alpha" else replace(self, c=float(value))
 
     def fraction(self, name: Name) -> float:
         return slider_fraction(name, getattr(self, name))
