@@ -241,7 +241,7 @@ class Round:
         return len(self.drafted) + (not self.cut)
 
     def count(self, verdict: Verdict) -> int:
-        return sum(d.verdict == verdict for d in self.drafted)
+        return [d.verdict for d in self.drafted].count(verdict)
 
 
 def token_ids(tokens: Sequence[Drafted | Emitted]) -> list[int]:

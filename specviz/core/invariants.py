@@ -4,6 +4,9 @@ import re
 
 from specviz.core.events import Origin, Round
 
+_CHAIN = re.compile("a*(ru*|i*)")
+"""The initials of the verdicts of a chain."""
+
 
 def inconsistency(event: Round) -> str | None:
     """What is wrong with a round's counts, as a sentence; None where they add up. drafted = accepted + rejected +
@@ -15,7 +18,8 @@ def inconsistency(event: Round) -> str | None:
         return f"round {event.index} says it drafted {event.k} tokens and lists {len(verdicts)}"
     if event.path is not None and not _is_path(event):
         return f"the path of round {event.index} is not a branch of its draft"
-    if event.n_accepted != accepted or any(token.verdict != "accepted" for token in event.accepted_tokens):
+    first = verdicts[:accepted] if event.path is None else [event.drafted[row].verdict for row in event.path]
+    if event.n_accepted != accepted or first.count("accepted") != len(first):
         return f"round {event.index} says its first {event.n_accepted} tokens were accepted, the verdicts say otherwise"
     if event.tested != accepted + rejected:
         return f"round {event.index} says {event.tested} tokens were tested, the verdicts say {accepted + rejected}"
@@ -26,7 +30,7 @@ def inconsistency(event: Round) -> str | None:
 
 def contradiction(event: Round) -> str | None:
     """What no rule can have done in a round whose counts add up, as a sentence; None if there is nothing."""
-    if event.path is None and not re.fullmatch("a*(ru*|i*)", "".join(d.verdict[0] for d in event.drafted)):
+    if event.path is None and not _CHAIN.fullmatch("".join([d.verdict[0] for d in event.drafted])):
         return f"the verdicts of round {event.index} are in an order that no rule gives"
     if not event.emitted:
         return f"round {event.index} emitted nothing"

@@ -69,7 +69,7 @@ def count_round(event: Round) -> RoundCounts:
         n_with_accept_prob=len(accept_probs),
         n_accepted_with_prob=event.n_accepted if measured else _accepted_with_prob(tested, rule),
         accept_prob_sum=sum(accept_probs),
-        accept_prob_variance=sum(o * (1.0 - o) for o in accept_probs),
+        accept_prob_variance=sum([o * (1.0 - o) for o in accept_probs]),
         match=sum(matches),
         draft_ms=_or_nan(timing.draft_ms),
         verify_ms=_or_nan(timing.verify_ms),

@@ -118,8 +118,8 @@ class RunStats:
     def _add_round(self, event: Round) -> None:
         counted = count_round(event)
         before = self._settings[-1] if self._settings else None
-        new_tokens_segment = event.settings != before
-        new_segment = before is None or replace(event.settings, k=before.k) != before
+        new_tokens_segment = event.settings is not before and event.settings != before
+        new_segment = before is None or (new_tokens_segment and replace(event.settings, k=before.k) != before)
         index = self.rounds
         self._table.add(counted)
         self._settings.append(event.settings if before is None or new_tokens_segment else before)

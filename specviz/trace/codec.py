@@ -13,7 +13,6 @@ import types
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache, lru_cache
-from operator import attrgetter
 from typing import Annotated, Any, Literal, Optional, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -262,30 +261,26 @@ def _check_config(config: Mapping[str, Any]) -> None:
         raise BadLine(f"config.seed must be a whole number from 0 to {MAX_SEED}, not {quote(config['seed'])}")
 
 
-_DRAFTED = (
-    "id", "q", "p", "draft_u", "u", "accept_prob", "overlap", "match", "entropy_p", "entropy_q", "rank_p", "rank_q",
-    "verdict", "target_sample", "parent",
-)  # fmt: skip
-_EMITTED = ("id", "origin", "p", "q", "residual", "rank_p", "entropy_p")
-_drafted_values, _emitted_values = attrgetter(*_DRAFTED), attrgetter(*_EMITTED)
-
-
 def _round(record: Any, compact: bool) -> Round:
-    drafted, emitted = [], []
-    for d in record.drafted:
-        more: dict[str, Any] = {
-            "p_top": _top(d.p_top, compact),
-            "q_top": _top(d.q_top, compact),
-            "residual_top": _top(d.residual_top, compact),
-            "raw": d.raw and _raw(d.raw, compact),
-        }
-        detail = _free(d.detail)
-        if not compact:
-            more["detail"] = detail
-        drafted.append(Drafted(**dict(zip(_DRAFTED, _drafted_values(d), strict=True)), bytes=_bytes(d.bytes), **more))
-    for e in record.emitted:
-        more = {"p_top": _top(e.p_top, compact), "raw": e.raw and _raw(e.raw, compact)}
-        emitted.append(Emitted(**dict(zip(_EMITTED, _emitted_values(e), strict=True)), bytes=_bytes(e.bytes), **more))
+    drafted = [
+        _drafted(d)
+        if compact and _is_checked(d.p_top, d.q_top, d.residual_top, raw=d.raw, detail=d.detail)
+        else _drafted(
+            d,
+            p_top=_top(d.p_top),
+            q_top=_top(d.q_top),
+            residual_top=_top(d.residual_top),
+            raw=d.raw and _raw(d.raw),
+            detail=_free(d.detail),
+        )
+        for d in record.drafted
+    ]
+    emitted = [
+        _emitted(e)
+        if compact and _is_checked(e.p_top, raw=e.raw)
+        else _emitted(e, p_top=_top(e.p_top), raw=e.raw and _raw(e.raw))
+        for e in record.emitted
+    ]
     return Round(
         record.index,
         record.start,
@@ -304,17 +299,36 @@ def _round(record: Any, compact: bool) -> Round:
     )
 
 
-def _top(entries: Any, compact: bool) -> Top:
-    if compact:
-        for _, data, _ in entries:
+def _drafted(d: Any, **rest: Any) -> Drafted:
+    return Drafted(
+        id=d.id, bytes=_bytes(d.bytes), q=d.q, p=d.p, draft_u=d.draft_u, u=d.u, accept_prob=d.accept_prob,
+        overlap=d.overlap, match=d.match, entropy_p=d.entropy_p, entropy_q=d.entropy_q, rank_p=d.rank_p,
+        rank_q=d.rank_q, verdict=d.verdict, target_sample=d.target_sample, parent=d.parent, **rest,
+    )  # fmt: skip
+
+
+def _emitted(e: Any, **rest: Any) -> Emitted:
+    return Emitted(
+        id=e.id, bytes=_bytes(e.bytes), origin=e.origin, p=e.p, q=e.q, residual=e.residual, rank_p=e.rank_p,
+        entropy_p=e.entropy_p, **rest,
+    )  # fmt: skip
+
+
+def _is_checked(*tops: Any, raw: Any = None, detail: Any = _NO_DETAIL) -> bool:
+    """Check the parts of a token that a compact round leaves out. Raises BadLine."""
+    for top in tops if raw is None else (*tops, raw.p_top, raw.q_top):
+        for _, data, _ in top:
             _bytes(data)
-        return ()
+    _free(detail)
+    return True
+
+
+def _top(entries: Any) -> Top:
     return tuple([Candidate(id, _bytes(data), prob) for id, data, prob in entries])
 
 
-def _raw(raw: Any, compact: bool) -> Raw | None:
-    p_top, q_top = _top(raw.p_top, compact), _top(raw.q_top, compact)
-    return None if compact else Raw(raw.p, raw.q, raw.overlap, raw.entropy_p, raw.entropy_q, p_top, q_top)
+def _raw(raw: Any) -> Raw:
+    return Raw(raw.p, raw.q, raw.overlap, raw.entropy_p, raw.entropy_q, _top(raw.p_top), _top(raw.q_top))
 
 
 @lru_cache(256, typed=True)
