@@ -22,9 +22,10 @@ from transformers import (
 from specviz.core.errors import SpecvizError
 from specviz.core.options import PairOptions
 from specviz.decoder.pairing.compatibility import PairFacts, raise_refusals
+from tests.builders import known
 from tests.decoder.models import Shelf, one_hot, random, save_model, save_tokenizer, save_wrapped, scripted, words
 from tests.decoder.pairs import read_pair
-from tests.decoder.run_helpers import Feeds, opened, play, setting
+from tests.decoder.run_helpers import Feeds, greedy, opened, play, setting
 
 
 def config_folder(folder: Path, config: PreTrainedConfig, *, vocabulary: list[str] | None = None) -> str:
@@ -159,6 +160,22 @@ def test_c11_an_id_the_draft_cannot_read_is_never_fed_to_it(shelf: Shelf, as_bon
     assert max(i for feed in feeds.feeds for i in feed.ids) < 64
     assert run.ids == [1, 2, 5] + [3] * 17
     assert any("ids from 64 on are masked" in notice.message for notice in pair.notices)
+
+
+def test_the_text_stays_the_targets_own_where_the_draft_lacks_ids(shelf: Shelf) -> None:
+    """Ids from 48 on are the target's most probable ones: the draft never proposes one, and reads on after each."""
+    target = shelf.random(1, vocab=64)
+    draft = shelf.random(2, vocab=48, saving={"vocabulary": words(64)})
+    pair = opened(target, draft, max_new_tokens=50)
+    assert any("the draft has no ids from 48 to 63" in notice.message for notice in pair.notices)
+    with Feeds(pair.pair.draft) as feeds:
+        run = play(pair, "w3 w5", setting(4, 0.0))
+    assert run.ids == greedy(target, [3, 5], 50)
+    assert max(run.ids) >= 48
+    assert max(i for feed in feeds.feeds for i in feed.ids) < 48
+    drafted = [token for round_ in run.rounds for token in round_.drafted]
+    assert max(known(token.id) for token in drafted) < 48
+    assert any(e.q == 0.0 for e in play(pair, "w3 w5", setting(4)).emitted if known(e.id) >= 48 and e.q is not None)
 
 
 def swapped(shelf: Shelf) -> tuple[str, str]:

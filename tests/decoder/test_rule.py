@@ -279,7 +279,7 @@ def test_c22_an_impossible_token_is_drawn_again_and_counted(
     assert 0 not in run.ids
     assert run.rounds[0].redraws == 1
     assert {round_.redraws for round_ in [*run.rounds[1:], *usual.rounds]} == {0}
-    first, spare = run.rounds[0], next(uniforms.extra())
+    first, spare = run.rounds[0], next(uniforms.extra(slot))
     recorded = {1: first.drafted[0].draft_u, 3: first.drafted[1].draft_u, 4: first.drafted[1].u, 0: first.last_u}
     others = {0: uniforms.values[0], 1: uniforms.values[1], 3: uniforms.values[3], 4: uniforms.values[4]}
     if rule == "equality" and first.n_accepted < 2:
@@ -290,12 +290,15 @@ def test_c22_an_impossible_token_is_drawn_again_and_counted(
 
 
 def test_c22_a_slot_has_its_own_spare_uniforms_and_not_for_ever() -> None:
-    uniforms, spare = RoundRandom(0, 1, 2), RoundRandom(0, 1, 2).extra()
-    uniforms.redraw(1)
-    uniforms.redraw(0)
-    uniforms.redraw(1)
-    first, second = next(spare), next(spare)
-    assert (uniforms.values[1], uniforms.values[0], uniforms.redraws) == (second, first, 3)
+    uniforms, others = RoundRandom(0, 1, 2), RoundRandom(0, 1, 2)
+    for slot in (1, 0, 1):
+        uniforms.redraw(slot)
+    streams = [others.extra(0), others.extra(1)]
+    assert uniforms.values[0] == next(streams[0])
+    assert uniforms.values[1] == [next(streams[1]) for _ in range(2)][-1]
+    assert uniforms.redraws == 3
+    firsts = {next(others.extra(slot)) for slot in range(65)}
+    assert len(firsts) == 65, "two redraws in one round never draw the same uniform"
     with pytest.raises(RuntimeError, match="100 times"):
         for _ in range(100):
             uniforms.redraw(1)

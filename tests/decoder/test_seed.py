@@ -52,7 +52,7 @@ def test_a_round_records_the_uniforms_of_its_slots(shelf: Shelf) -> None:
 
 def test_spare_uniforms_are_none_of_the_slots() -> None:
     uniforms = RoundRandom(7, 1, 32)
-    spare = uniforms.extra()
+    spare = uniforms.extra(3)
     taken = {uniforms.values[0], *uniforms.drafts(32), *uniforms.tests(32)}
     some = [next(spare) for _ in range(10)]
     assert len({*some, *taken}) == 75

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from transformers import Cache, PreTrainedModel
 
 from specviz.core.errors import SpecvizError
@@ -27,7 +28,8 @@ Hidden = tuple[Tensor, ...]
 class CausalModel:
     """One model and what it has been fed.
 
-    ``vocab_size``: logits are cut to ids below it, so the surplus ids of a padded vocabulary are never seen.
+    ``vocab_size``: logits are cut to ids below it, so the surplus ids of a padded vocabulary are never seen. Ids below
+    it that the model lacks have probability 0, and it reads id 0 in their place.
     ``context``: the largest number of positions the model may be fed in the present text.
     ``device``: where ids go in and logits come out, whatever other devices the model is spread over.
     ``non_finite``: 0, or NaN once any logits were not finite: a tensor on the device, read without an extra wait.
@@ -54,6 +56,7 @@ class CausalModel:
         self._takes_positions = "position_ids" in accepted
         self._takes_cache = "cache" in accepted
         self._takes_keep = "logits_to_keep" in accepted
+        self._n_embeddings = _n_embeddings(model, vocab_size)
         self._positions = torch.arange(256, device=self.device).unsqueeze(0)
         self._hidden_layers: tuple[int, ...] = ()
         self._hidden: list[Hidden] = []
@@ -203,9 +206,14 @@ class CausalModel:
             raise ValueError(f"position {length - 1} does not fit a context of {self.context}")
 
     def _to_device(self, ids: Sequence[int] | Tensor) -> Tensor:
-        if isinstance(ids, Tensor):
-            return ids.to(self.device)
-        return to_device(torch.tensor(ids, dtype=torch.long), self.device)
+        on_device = (
+            ids.to(self.device)
+            if isinstance(ids, Tensor)
+            else to_device(torch.tensor(ids, dtype=torch.long), self.device)
+        )
+        if self._n_embeddings < self.vocab_size:
+            on_device = on_device.where(on_device < self._n_embeddings, 0)
+        return on_device
 
     @contextmanager
     def _recording(self, layers: Sequence[int]) -> Iterator[None]:
@@ -229,6 +237,8 @@ class CausalModel:
             logits, non_finite = compiled(ids, start, keep)
         else:
             logits, non_finite = max_shifted(self._logits(ids, start, cache, keep, tree))
+        if (lacking := self.vocab_size - logits.shape[-1]) > 0:
+            logits = pad(logits, (0, lacking), value=float("-inf"))
         first = start + len(ids) - keep + 1  # the position that row 0 of a chain predicts
         if self._suppressed_until > first:
             rows: slice | list[int] = slice(self._suppressed_until - first)
@@ -266,3 +276,8 @@ class CausalModel:
         if end > self._positions.shape[1]:
             self._positions = torch.arange(2 * end, device=self.device).unsqueeze(0)
         return self._positions[:, start:end]
+
+
+def _n_embeddings(model: PreTrainedModel, otherwise: int) -> int:
+    """How many ids the model can read; ``otherwise`` where that cannot be told."""
+    return int(getattr(model.get_input_embeddings(), "num_embeddings", otherwise))

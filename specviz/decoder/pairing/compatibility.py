@@ -83,7 +83,7 @@ def check_pair(draft: ModelFacts | None, target: ModelFacts) -> PairFacts:
         size = min(target.vocab_size, len(table))
         return PairFacts(None, target, tuple(_target_findings(target, size, len(table))), size, table)
     same = compare(draft.tokenizer, target.tokenizer, target.end_ids)
-    size = min(draft.vocab_size, target.vocab_size, len(same.target))
+    size = min(target.vocab_size, len(same.target))
     findings = [
         *_files(draft, target),
         *_architecture(draft, target),
@@ -178,7 +178,10 @@ def _tokenizers(draft: ModelFacts, target: ModelFacts, same: Comparison) -> Iter
 def _vocabulary(draft: ModelFacts, target: ModelFacts, size: int, entries: int) -> Iterator[Finding]:
     columns = str(draft.vocab_size), str(target.vocab_size)
     largest = max(draft.vocab_size, target.vocab_size)
-    if largest == size:
+    if draft.vocab_size < size:
+        text = f"the draft has no ids from {draft.vocab_size} to {size - 1}: it never proposes them (q = 0)"
+        yield Finding("vocabulary", "note", text, columns)
+    elif largest == size:
         yield Finding("vocabulary", "pass", f"{size} ids in both", columns)
     else:
         text = (

@@ -129,9 +129,9 @@ class RoundRandom:
         """The values that test drafts 1 to ``k``."""
         return self.values[2 : 2 * k + 1 : 2]
 
-    def extra(self) -> Iterator[float]:
-        """Uniforms beyond every slot, for redraws."""
-        generator = np.random.Philox(key=self._key, counter=np.array([0, 0, 0, 1], dtype=np.uint64))
+    def extra(self, slot: int) -> Iterator[float]:
+        """Uniforms beyond every slot for redraws of ``slot``: each slot has a stream of its own."""
+        generator = np.random.Philox(key=self._key, counter=np.array([0, 0, slot, 1], dtype=np.uint64))
         while True:
             yield float(_unit(generator.random_raw(1))[0])
 
@@ -139,7 +139,7 @@ class RoundRandom:
         """Replace the value of ``slot``. Raises RuntimeError after MAX_REDRAWS."""
         if self.redraws == MAX_REDRAWS:
             raise RuntimeError(f"an id of probability 0 was drawn {MAX_REDRAWS} times")
-        self.values[slot] = next(self._extra.setdefault(slot, self.extra()))
+        self.values[slot] = next(self._extra.setdefault(slot, self.extra(slot)))
         self.redraws += 1
 
 
