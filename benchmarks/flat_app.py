@@ -142,9 +142,9 @@ class Fed:
             if method:
                 self._watch(reduce(getattr, of.split("."), self), method, name)
         self.app.playback.monitor.add(self._trace.header)
-        for event in (self._trace.header, self._trace.calibration, Ready()):
-            if event is not None:
-                self.app.queue.deliver(self.app.playback.run_id, event)
+        events: list[Event] = [self._trace.header, *self._trace.calibrations, Ready()]
+        for event in events:
+            self.app.queue.deliver(self.app.playback.run_id, event)
         await pilot.pause()
 
     def _watch(self, owner: object, method: str, name: str) -> None:

@@ -23,7 +23,7 @@ def record_bundled(path: Path) -> None:
     """Sample ``ROUNDS`` rounds live and record them to ``path``; the user ends the run there."""
     from specviz.decoder.source import LiveSource  # imports torch
 
-    source = LiveSource(RunOptions(PairOptions(), settings_of(1), max_new_tokens=1000))
+    source = LiveSource(RunOptions(PairOptions(), settings_of(1), max_new_tokens=1000, drift_rounds=0))
     source.open(lambda _event: None)
     done = 0
     run = source.run(

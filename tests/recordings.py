@@ -95,7 +95,7 @@ def in_a_row(*rounds: Round, start: int = 3) -> list[Round]:
 def folded(trace: Trace) -> RunStats:
     """The numbers of a recorded run."""
     stats = RunStats()
-    for event in (trace.header, trace.calibration, *trace.rounds, trace.end):
+    for event in (trace.header, *trace.calibrations, *trace.rounds, trace.end):
         if event is not None:
             stats.add(event)
     return stats

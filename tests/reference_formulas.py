@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student_t
 
 QUANTILE_95 = 1.959963984540054
 KS = np.arange(33)
@@ -45,8 +46,8 @@ def wilson(hits: int, n: int) -> tuple[float, float] | None:
     return low, high
 
 
-def batch_error(per_round: Sequence[Sequence[float]]) -> float | None:
-    """s / sqrt(B) of the weighted means of B = floor(sqrt(R)) consecutive blocks."""
+def batch_error(per_round: Sequence[Sequence[float]]) -> tuple[float, int] | None:
+    """s / sqrt(B) of the weighted means of B = floor(sqrt(R)) consecutive blocks, and B - 1."""
     if len(per_round) < 16:
         return None
     values = [
@@ -59,7 +60,12 @@ def batch_error(per_round: Sequence[Sequence[float]]) -> float | None:
     b, weights = len(values), np.array([len(block) for block in values])
     means = np.array([block.mean() for block in values])
     s2 = b / (b - 1) * np.average((means - np.concatenate(values).mean()) ** 2, weights=weights)
-    return float(np.sqrt(s2 / b))
+    return float(np.sqrt(s2 / b)), b - 1
+
+
+def half_width(error: tuple[float, int]) -> float:
+    """Half the width of a 95 % interval, by Student's t."""
+    return float(student_t.ppf(0.975, error[1]) * error[0])
 
 
 def ratio(part: float, whole: float) -> float | None:

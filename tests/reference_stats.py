@@ -13,7 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from tests.reference_formulas import KS, batch_error, break_even, chance_of, curve, formula, mean, median, ratio, wilson
+from tests.reference_formulas import (
+    KS,
+    batch_error,
+    break_even,
+    chance_of,
+    curve,
+    formula,
+    half_width,
+    mean,
+    median,
+    ratio,
+    wilson,
+)
 
 Line = dict[str, Any]
 
@@ -87,7 +99,8 @@ def speed(run: Recorded) -> Line:
         "measured_cost": rates["speedup_measured_cost"],
         "best_speedup": None if speedups is None else float(speedups.max()),
         **{name: rates[name] for name in ("break_even_alpha", "ceiling")},
-        "slower": cost is not None and cost < 1,
+        "slower": cost is not None and cost < 1 and sum(rates["drafts"].values()) >= 16,
+        "at_measured_cost": rates["at_measured_cost"],
     }
 
 
@@ -206,7 +219,16 @@ def _rates(run: Recorded, first: int, tokens_first: int) -> Line:
     c = target / draft if target and draft and not free else None
     spent = sum(r["timing"][name] for r in spans for name in ("draft_ms", "verify_ms", "decide_ms"))
     tokens = sum(map(_n, rounds))
+    error_of_tokens = batch_error([[float(_n(r))] if _uncut(r) else [] for r in every_span])
+    measured = ratio(target * sum(map(_n, spans)), spent) if target and any(ks) else None
+    possible = measured is None or measured <= sum(map(_n, spans)) / len(spans)
+    drafting = 1 - ks.count(0) / len(ks) if ks and free else 1.0
+    positions = [_position(rounds, i) for i in range(1, 1 + max(map(_k, rounds), default=0))]
+    interval = wilson(int(accepted.sum()), len(tests))
     return {
+        "drafting_share": drafting,
+        "times_contradict": not possible,
+        "at_measured_cost": _measured_cost(run, rounds, positions, alpha, interval, drafting),
         "first": first + 1,
         "last": len(run.rounds),
         "rounds": len(rounds),
@@ -216,34 +238,103 @@ def _rates(run: Recorded, first: int, tokens_first: int) -> Line:
         **counts,
         "tested": len(tests),
         "alpha_tested": alpha,
-        "alpha_tested_ci": wilson(int(accepted.sum()), len(tests)),
+        "alpha_tested_ci": interval,
         "alpha_overlap": overlap,
         "alpha_overlap_ci": None
         if overlap is None or error is None
-        else (max(0.0, overlap - 1.96 * error), min(1.0, overlap + 1.96 * error)),
+        else (max(0.0, overlap - half_width(error)), min(1.0, overlap + half_width(error))),
         "mean_match": mean(np.array([d["match"] for d in tests], float)),
         "accepted_over_drafted": ratio(counts["accepted"], sum(map(_k, rounds))),
         "agreement_z": float((hits - chances.sum()) / np.sqrt(variance)) if variance >= 1e-3 else None,
         "tokens_per_round": mean(np.array([_n(r) for r in spans], float)),
-        "tokens_per_round_se": batch_error([[float(_n(r))] if _uncut(r) else [] for r in every_span]),
+        "tokens_per_round_se": error_of_tokens and error_of_tokens[0],
+        "tokens_per_round_half_width": None if error_of_tokens is None else half_width(error_of_tokens),
         "tokens_per_round_first": tokens_first + 1,
         "drafts": {k: ks.count(k) for k in sorted(set(ks))},
         "histogram": {n: sum(_n(r) == n for r in spans) for n in lengths},
         "expected_histogram": {} if alpha is None else {n: sum(chance_of(n, alpha, k) for k in ks) for n in lengths},
         "formula_at_tested": formula(alpha, ks),
         "formula_at_overlap": formula(overlap, ks),
-        "per_position": [_position(rounds, i) for i in range(1, 1 + max(map(_k, rounds), default=0))],
+        "per_position": positions,
         **{name: median([r["timing"][name] for r in rounds]) for name in _TIMES},
         "target_step_ms": target,
         "draft_step_ms": draft,
         "at_length": times["at_length"],
         "c": c,
         "tokens_per_s": ratio(1000 * tokens, sum(r["timing"]["total_ms"] for r in rounds)),
-        "speedup_measured_cost": ratio(target * sum(map(_n, spans)), spent) if target and any(map(_k, spans)) else None,
+        "speedup_measured_cost": measured if possible else None,
         **_model(alpha, k, c),
         "rule": run.rounds[-1]["settings"]["rule"] if rounds else "exact",
         "contradicts": bool(abs(hits - chances.sum()) > (4 * np.sqrt(variance) if variance >= 1e-3 else 0.5)),
     }
+
+
+def _measured_cost(
+    run: Recorded,
+    rounds: Sequence[Line],
+    positions: Sequence[Line],
+    alpha: float | None,
+    interval: tuple[float, float] | None,
+    drafting: float,
+) -> Line | None:
+    """The speedups by measured cost: E[N] T_p / (K T_draft + T_verify(K + 1) + T_decide), K = 0 to 32."""
+    times = run.calibration
+    if times is None or alpha is None or interval is None or not rounds:
+        return None
+    target = times["target_step_ms"]
+    by_m: dict[int, list[float]] = {}
+    for r in run.rounds[1:]:
+        by_m.setdefault(r["k"] + 1, []).append(r["timing"]["verify_ms"])
+    own = {m: float(np.median(ms)) for m, ms in by_m.items() if len(ms) >= 5 and m > 1}
+    calibrated = {each["ids"]: each["ms"] for each in times.get("verify_times", [])}
+    steps = [r["timing"]["draft_ms"] / r["k"] for r in rounds if r["k"]]
+    draft = float(np.median(steps)) if len(steps) >= 5 else times["draft_step_ms"]
+    known = dict(own)
+    if calibrated:
+        at = {m: _linear(m, target, calibrated) for m in own}
+        scale = float(np.median([own[m] / at[m] for m in own])) if own else 1.0
+        known = {m: ms * scale for m, ms in calibrated.items()} | own
+    if draft is None or not known:
+        return None
+    decide = float(np.median([r["timing"]["decide_ms"] for r in rounds]))
+    cost = np.array([target, *(k * draft + _linear(k + 1, target, known) + decide for k in range(1, 33))])
+
+    def speedups(at: float) -> list[float]:
+        pooled = [(each["accepted"] + 10 * alpha) / (each["tested"] + 10) for each in positions]
+        chances = [min(1.0, c * at / alpha) if alpha else at for c in pooled][:32]
+        alive = np.cumprod([*chances, *[at] * (32 - len(chances))])
+        tokens = 1 + drafting * np.cumsum(alive)
+        spent = drafting * cost[1:] + (1 - drafting) * target
+        return [1.0, *(tokens * target / spent).tolist()]
+
+    k, found = rounds[-1]["settings"]["k"], speedups(alpha)
+    return {
+        "costs": {"target_ms": target, "draft_ms": draft, "verify_ms": sorted(known.items()), "decide_ms": decide},
+        "k": k,
+        "curve": found,
+        "low": speedups(interval[0]),
+        "high": speedups(interval[1]),
+        "best_k": int(np.argmax(found)),
+        "break_even_alpha": _pays(k, cost[k] / target),
+        "ceiling": float(max(1.0, *(np.arange(2, 34) * target / cost[1:]))),
+    }
+
+
+def _linear(m: int, target: float, known: Mapping[int, float]) -> float:
+    """T_verify(m) between known block sizes, and beyond the largest by the last slope unless it falls."""
+    ids = [1, *(i for i in sorted(known) if i > 1)]
+    ms = [target, *(known[i] for i in ids[1:])]
+    beyond = max(0.0, (ms[-1] - ms[-2]) / (ids[-1] - ids[-2])) * max(0, m - ids[-1])
+    return float(np.interp(m, ids, ms)) + beyond
+
+
+def _pays(k: int, needed: float) -> float | None:
+    """The alpha whose 1 + alpha + ... + alpha^k is ``needed``."""
+    if k == 0 or needed > k + 1:
+        return None
+    roots = np.roots([*[1.0] * k, 1.0 - needed])
+    real = roots[(abs(roots.imag) < 1e-9) & (roots.real >= -1e-12)].real
+    return float(real.max()) if len(real) else 0.0
 
 
 def _model(alpha: float | None, k: int | None, c: float | None) -> Line:
@@ -290,7 +381,7 @@ def _chances(r: Line) -> list[float]:
 
 def _segment(rounds: Sequence[Line], *, by_k: bool = False) -> int:
     """Where (0-based) the segment of the last round begins."""
-    of = [{name: v for name, v in r["settings"].items() if by_k or name != "k"} for r in rounds]
+    of = [{name: v for name, v in r["settings"].items() if by_k or name not in ("k", "k_auto")} for r in rounds]
     return max((i for i in range(1, len(of)) if of[i] != of[i - 1]), default=0)
 
 

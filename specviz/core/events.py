@@ -122,7 +122,7 @@ class Emitted:
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What may change between rounds. ``top_k``/``top_p`` None: no cut. A change of anything but k
-    begins a new segment; k alone begins one for tokens/round only."""
+    begins a new segment; k alone begins one for tokens/round only, unless it is chosen round by round."""
 
     k: int = 4
     temperature: float = 1.0
@@ -131,6 +131,8 @@ class Settings:
     top_p: float | None = None
     drafter: str = DEFAULT_DRAFTER
     rule: str = "exact"
+    k_auto: bool = False
+    """Whether k was chosen for this round from the ones before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +284,30 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifyTime:
+    """Median time of a forward of the target that feeds ``ids`` ids: T_verify(ids)."""
+
+    ids: int
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
-    """Median time of a one-token step of each model at ``at_length`` tokens of context."""
+    """Median time of a one-token step of each model at ``at_length`` tokens of context, and of the target's forwards
+    of several ids. It holds from round ``from_round`` on: a later calibration replaces one that no longer holds.
+    ``drafter``: whose step was timed, None for the one the run began with."""
 
     target_step_ms: float
     draft_step_ms: float | None
     at_length: int
+    verify_times: tuple[VerifyTime, ...] = ()
+    from_round: int = 1
+    drafter: str | None = None
+
+    @property
+    def verify_points(self) -> tuple[tuple[int, float], ...]:
+        """(ids, milliseconds) of ``verify_times``."""
+        return tuple((each.ids, each.ms) for each in self.verify_times)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,8 @@ class RunOptions:
     """Whether rounds come with ranks, entropies, top lists and raw distributions."""
     slow_step_bytes: int = 2**30
     """With more weights, a step on a CPU takes over a tenth of a second, and calibration follows round 1."""
+    drift_rounds: int = 8
+    """Rounds whose median step times are compared with the calibration; 0: steps are never timed again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 import numpy
@@ -17,19 +16,12 @@ from specviz.core.events import End, Event, Header, Progress, Prompt, Ready, Rou
 from specviz.core.options import RunOptions, RunRequest
 from specviz.core.source import LIVE, Emit
 from specviz.decoder.checkpoints.hub import PairLocations
-from specviz.decoder.drafters.protocol import Drafter
 from specviz.decoder.loading.pair import LoadedPair, load_pair
 from specviz.decoder.models.cpu_packing import is_packed
 from specviz.decoder.pairing.placement import device_label, dtype_label
-from specviz.decoder.rounds.speculative import SpeculativeDecoder, naming_the_round
-from specviz.decoder.rounds.warm_up import (
-    absorb_startup,
-    calibrate,
-    insert_after_first,
-    keep_warm,
-    steps_are_slow,
-    warm_up,
-)
+from specviz.decoder.rounds.auto_k import AutoK
+from specviz.decoder.rounds.speculative import naming_the_round
+from specviz.decoder.rounds.warm_up import StepTimes, keep_warm, steps_are_slow, warm_up
 
 
 class LiveSource:
@@ -75,31 +67,24 @@ class LiveSource:
         with naming_the_round("Before round 1"):
             yield Progress("warm-up")
             run.prefill(request.settings.drafter)
-            calibration = partial(self._calibration, run, drafters[request.settings.drafter], stopped)
-            calibrates_later = steps_are_slow(pair.models, options.slow_step_bytes)
-            if not calibrates_later:
+            steps = StepTimes(run, options.calibrate, options.drift_rounds, stopped)
+            if not steps_are_slow(pair.models, options.slow_step_bytes):
                 warm_up(pair.target, run.drafter, ids, request.settings.k)
-                yield from calibration()
+                yield from steps.calibration(request.settings.drafter)
         yield Ready()
 
-        rounds = run.rounds(settings, stopped)
+        auto_k = AutoK(request.settings.k)
+        rounds = run.rounds(lambda: auto_k.settings(settings()), stopped)
         if not any(model.rollback.slow for model in pair.models):
             rounds = keep_warm(run, pair.models, rounds)
         last: Round | None = None
-        for event in insert_after_first(rounds, calibration) if calibrates_later else rounds:
+        for event in steps.recalibrate(rounds):
+            auto_k.add(event)
             if isinstance(event, Round):
                 last = event
             yield event
         if last is not None and last.stop is not None:
             yield End(last.stop, run.stopping.detail(last, run.emitted))
-
-    def _calibration(self, run: SpeculativeDecoder, drafter: Drafter, stopped: Callable[[], bool]) -> Iterator[Event]:
-        """The calibration of ``run`` at its present length, if it was requested and fits the context."""
-        if self.options.calibrate and run.target.length < run.target.context:
-            yield Progress("calibrating")
-            absorb_startup(run.target, run.ids[-1])
-            if timed := calibrate(run.target, drafter, run.ids, self.options.calibrate, stopped):
-                yield timed
 
 
 def run_config(pair: LoadedPair, options: RunOptions, settings: Settings, seed: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from specviz.trace.jsonl import Trace
 
 def fold(trace: Trace) -> RunStats:
     stats = RunStats()
-    for event in (trace.header, trace.calibration, *trace.rounds, trace.end):
+    for event in (trace.header, *trace.calibrations, *trace.rounds, trace.end):
         if event is not None:
             stats.add(event)
     return stats

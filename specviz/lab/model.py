@@ -15,8 +15,9 @@ from specviz.core.rule import EXACT, Rule, rule_of
 from specviz.maths import formulas
 from specviz.maths.estimators import Interval, batch_means_error
 from specviz.maths.formula_table import Row, best_k_label, row
+from specviz.maths.step_costs import StepCosts, speedups, survival
 from specviz.stats.draft_table import REJECTED, DraftRange, DraftTable
-from specviz.stats.rates import LiveRates, expected_lengths
+from specviz.stats.rates import Rates, expected_lengths
 from specviz.stats.round_counts import RoundCountsArray, count_rounds
 
 Name = Literal["alpha", "k", "c"]
@@ -78,35 +79,36 @@ class TestedPositions(Sequence[TestedPosition]):
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean and its standard error."""
+    """A mean and half the width of its 95 % interval."""
 
     value: float
-    se: float | None
+    half_width: float | None
 
     @property
     def ci(self) -> Interval | None:
-        """Mean ± 1.96 standard errors."""
-        return None if self.se is None else (self.value - 1.96 * self.se, self.value + 1.96 * self.se)
+        return None if self.half_width is None else (self.value - self.half_width, self.value + self.half_width)
 
 
 @dataclass(frozen=True, slots=True)
 class LabPoint:
     """What a run measured. ``c`` is infinite for a drafter that costs nothing, None if it was not timed.
-    ``tokens_per_round_se`` is a standard error. ``histogram`` counts rounds by their tokens, ``drafts`` by the tokens
-    they drafted: fewer than ``k`` in short rounds, none in plain ones. ``formula_at_tested`` is E[N] at ``alpha``
-    averaged over those. ``at_k``: the rounds that drafted ``k``. ``positions`` are the tested positions, ``at`` the
-    index of the first one to show."""
+    ``half_width``: half the 95 % interval of tokens/round. ``histogram`` counts rounds by their tokens, ``drafts`` by
+    the tokens they drafted: fewer than ``k`` in short rounds, none in plain ones. ``formula_at_tested`` is E[N] at
+    ``alpha`` averaged over those. ``at_k``: the rounds that drafted ``k``. ``costs``: the step times, ``speedup``: by
+    measured cost. ``positions`` are the tested positions, ``at`` the index of the first one to show."""
 
     k: int
     alpha: float | None = None
     alpha_ci: Interval | None = None
     c: float | None = None
     tokens_per_round: float | None = None
-    tokens_per_round_se: float | None = None
+    half_width: float | None = None
     histogram: Mapping[int, int] = field(default_factory=dict)
     drafts: Mapping[int, int] = field(default_factory=dict)
     formula_at_tested: float | None = None
     at_k: Mean | None = None
+    costs: StepCosts | None = None
+    speedup: float | None = None
     rule: Rule = EXACT
     positions: Sequence[TestedPosition] = ()
     at: int = 0
@@ -137,11 +139,12 @@ def _mean_at(k: int, rounds: RoundCountsArray) -> Mean | None:
     tokens = rounds["emitted"].astype(np.float64) * counted
     if not counted.any():
         return None
-    return Mean(float(tokens.sum() / counted.sum()), batch_means_error(tokens, counted))
+    error = batch_means_error(tokens, counted)
+    return Mean(float(tokens.sum() / counted.sum()), error and error.half_width)
 
 
 def lab_point(
-    rates: LiveRates,
+    rates: Rates,
     settings: Settings | None,
     rounds: Sequence[Round],
     at: tuple[int, int] | None = None,
@@ -163,11 +166,13 @@ def lab_point(
         alpha_ci=rates.alpha_tested_ci,
         c=rates.c if drafter_spec(settings.drafter).free is None else math.inf,
         tokens_per_round=rates.tokens_per_round,
-        tokens_per_round_se=rates.tokens_per_round_se,
+        half_width=rates.tokens_per_round_half_width,
         histogram=rates.histogram,
         drafts=rates.drafts,
         formula_at_tested=rates.formula_at_tested,
         at_k=_mean_at(settings.k, counts[rates.tokens_per_round_first - 1 : rates.last]),
+        costs=rates.at_measured_cost.costs if rates.at_measured_cost else None,
+        speedup=rates.speedup_measured_cost,
         rule=rule_of(settings.rule),
         positions=positions,
         at=max(0, before - 1),
@@ -247,6 +252,11 @@ def values_origin(point: LabPoint | None) -> str:
 def token_curve(alpha: float) -> tuple[float, ...]:
     """E[N] at K = 0, ..., 32."""
     return tuple(formulas.expected_tokens(alpha, k) for k in range(MAX_K + 1))
+
+
+def measured_cost_curve(alpha: float, costs: StepCosts) -> tuple[float, ...]:
+    """The speedup by measured cost at K = 0, ..., 32."""
+    return speedups(survival((), alpha), costs)
 
 
 def speed_curve(alpha: float, c: float) -> tuple[float, ...]:

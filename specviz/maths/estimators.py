@@ -2,9 +2,11 @@
 
 import math
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 Interval = tuple[float, float]
 
@@ -43,7 +45,19 @@ def block_bounds(rounds: int) -> NDArray[np.int64]:
     return np.append(block_starts(rounds), rounds) if rounds else np.zeros(1, np.int64)
 
 
-def batch_means_error(sums: NDArray[np.float64], weights: NDArray[np.int64]) -> float | None:
+class StandardError(NamedTuple):
+    """The standard error of a mean, from ``dof`` + 1 independent values."""
+
+    se: float
+    dof: int
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval, by Student's t: from few values it is wider than 1.96 errors."""
+        return float(stdtrit(self.dof, 0.975)) * self.se
+
+
+def batch_means_error(sums: NDArray[np.float64], weights: NDArray[np.int64]) -> StandardError | None:
     """The standard error s / sqrt(B) of ``sums.sum() / weights.sum()`` by batch means, which allow for
     dependence between neighbouring rounds.
 
@@ -65,7 +79,7 @@ def batch_means_error(sums: NDArray[np.float64], weights: NDArray[np.int64]) -> 
 
 def block_means_error(
     rounds: int, block_sums: NDArray[np.float64], block_weights: NDArray[np.int64 | np.float64]
-) -> float | None:
+) -> StandardError | None:
     """``batch_means_error`` from the sums over the blocks of ``rounds`` rounds."""
     if rounds < MIN_ROUNDS:
         return None
@@ -77,14 +91,14 @@ def block_means_error(
     total = block_weights.sum()
     deviation = block_sums / block_weights - block_sums.sum() / total
     variance = blocks / (blocks - 1) * float((block_weights * deviation**2).sum() / total)
-    return math.sqrt(variance / blocks)
+    return StandardError(math.sqrt(variance / blocks), blocks - 1)
 
 
-def interval(mean: float | None, error: float | None) -> Interval | None:
-    """mean ± 1.96 standard errors, clipped to [0, 1]; None if either is undefined."""
+def interval(mean: float | None, error: StandardError | None) -> Interval | None:
+    """The 95 % interval of a mean in [0, 1], clipped to it; None if either is undefined."""
     if mean is None or error is None:
         return None
-    return max(0.0, mean - 1.96 * error), min(1.0, mean + 1.96 * error)
+    return max(0.0, mean - error.half_width), min(1.0, mean + error.half_width)
 
 
 def agreement(accepted: int, chance: float, variance: float) -> float | None:

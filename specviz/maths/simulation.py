@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.maths import rules
-from specviz.maths.estimators import Interval, agreement, wilson
+from specviz.maths.estimators import Interval, StandardError, agreement, wilson
 from specviz.maths.formulas import expected_tokens
 from specviz.maths.rule_variants import RuleVariant
 from specviz.maths.rules import Probs
@@ -86,6 +86,12 @@ class Outcome:
         values = np.arange(len(self.lengths))
         squares = float((self.lengths * (values - self.tokens_per_round) ** 2).sum())
         return math.sqrt(squares / (self.rounds - 1) / self.rounds)
+
+    @property
+    def tokens_per_round_half_width(self) -> float | None:
+        """Half the width of the 95 % interval of tokens/round."""
+        error = self.tokens_per_round_se
+        return None if error is None else StandardError(error, self.rounds - 1).half_width
 
     @property
     def formula(self) -> float | None:

@@ -127,6 +127,7 @@ _EXACT: dict[Form, Callable[[Any], str]] = {
     "per second": "{:.1f}".format,
     "ratio": "{:.2f}".format,
     "speedup": "{:.2f}".format,
+    "speedups": lambda ends: f"{ends[0]:.2f} … {ends[1]:.2f}",
 }
 _COMPACT: dict[Form, Callable[[Any], str]] = {
     "count": str,
@@ -140,6 +141,7 @@ _COMPACT: dict[Form, Callable[[Any], str]] = {
     "per second": "{:.1f}".format,
     "ratio": "{:.2f}".format,
     "speedup": speedup_text,
+    "speedups": lambda ends: f"[{ends[0]:.2f} {ends[1]:.2f}]",
 }
 
 

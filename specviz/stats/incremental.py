@@ -24,8 +24,8 @@ class IncrementalMedians(Generic[Group]):
         self._first, self._last = 1, 0
         self._sorted: dict[Group, list[float]] = {}
 
-    def query(self, first: int, last: int) -> dict[Group, float]:
-        """The medians of rounds ``first`` to ``last``, without the groups that have no number there."""
+    def query(self, first: int, last: int, at_least: int = 1) -> dict[Group, float]:
+        """The medians of rounds ``first`` to ``last``, of the groups that have ``at_least`` so many numbers there."""
         last = max(last, first - 1)
         if first != self._first or abs(last - self._last) > RESORT_ABOVE:
             self._sorted = {group: np.sort(values).tolist() for group, values in self._values(first, last).items()}
@@ -39,7 +39,7 @@ class IncrementalMedians(Generic[Group]):
                 for value in removed.tolist():
                     del kept[bisect_left(kept, value)]
         self._first, self._last = first, last
-        return {group: _median(values) for group, values in self._sorted.items() if values}
+        return {group: _median(values) for group, values in self._sorted.items() if len(values) >= at_least}
 
 
 def _median(values: list[float]) -> float:

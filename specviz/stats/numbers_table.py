@@ -13,12 +13,24 @@ from specviz.core.safe_text import emitted_text
 from specviz.stats.rates import PositionRate, Rates
 
 Form = Literal[
-    "count", "k", "probability", "interval", "signed", "mean", "error", "ms", "per second", "ratio", "speedup", ""
+    "count",
+    "k",
+    "probability",
+    "interval",
+    "signed",
+    "mean",
+    "error",
+    "ms",
+    "per second",
+    "ratio",
+    "speedup",
+    "speedups",
+    "",
 ]
 """How a value is printed (``render.numbers``); "": in JSON only."""
 Output = Literal["stats", "export", "headline"]
 """``specviz stats``, the numbers of an export, the few numbers on top of it."""
-Block = Literal["acceptance", "agreement", "tokens per round", "times", "model steps", "speedup"]
+Block = Literal["acceptance", "agreement", "tokens per round", "times", "model steps", "speedup", "measured cost"]
 """The lists of the metrics screen."""
 _OF_SEGMENT = ("rounds", "tokens", "tested", "alpha", "tokens_per_round")
 _REPORTS: tuple[Output, ...] = ("stats", "export")
@@ -27,10 +39,13 @@ _TOP: tuple[Output, ...] = (*_REPORTS, "headline")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A metric. ``key``: the attribute of ``Rates`` that computes it. ``json``: its path in the object of ``--json``,
-    one or two names, or "" to omit it. ``meaning``: its formula or definition in one line. ``short``: its label under a
+    """A metric.
+
+    ``key``: the attribute of ``Rates`` that computes it, perhaps of a part of it. ``json``: its path in the object of
+    ``--json``, or "" to omit it. ``meaning``: its formula or definition in one line. ``short``: its label under a
     heading that says the rest. ``spread``: its interval or standard error. ``last``: it is last in its JSON group and
-    in the headline."""
+    in the headline.
+    """
 
     key: str
     label: str
@@ -46,7 +61,10 @@ class Number:
 
     def value(self, rates: Rates) -> Any:
         """None where it is undefined."""
-        return getattr(rates, self.key)
+        value: Any = rates
+        for name in self.key.split("."):
+            value = None if value is None else getattr(value, name)
+        return value
 
     def title(self, chance: str) -> str:
         """Its label with its unit; ``chance`` is what the accept probability is called: overlap or match."""
@@ -120,7 +138,7 @@ NUMBERS: tuple[Number, ...] = (
         "mean",
         "tokens_per_round.mean",
         "mean N of the uncut rounds",
-        spread=Number("tokens_per_round_se", "standard error", "error", "tokens_per_round.se"),
+        spread=Number("tokens_per_round_half_width", "± 95 %, batch means", "error", "tokens_per_round.half_width95"),
         block="tokens per round",
         outputs=_TOP,
     ),
@@ -132,6 +150,7 @@ NUMBERS: tuple[Number, ...] = (
         block="tokens per round",
         outputs=("export",),
     ),
+    Number("tokens_per_round_se", "", "", "tokens_per_round.se", outputs=()),
     Number("histogram", "", "", "histogram_n", outputs=()),
     Number(
         "formula_at_tested",
@@ -168,22 +187,59 @@ NUMBERS: tuple[Number, ...] = (
     Number("at_length", "", "", "timing.at_length", outputs=()),
     Number("c", "c = T_p/T_q", "ratio", "timing.c", "T_p / T_q", short="c", block="model steps", outputs=_TOP),
     Number(
-        "speedup_model",
-        "speedup, model",
-        "speedup",
-        "speedup.model",
-        "E[N]·c / (c + K)",
-        short="model",
-        block="speedup",
-        outputs=_TOP,
-    ),
-    Number(
         "speedup_measured_cost",
         "speedup, measured cost",
         "speedup",
         "speedup.measured_cost",
         "T_p·tokens / (draft + verify + decide)",
         short="measured cost",
+        block="measured cost",
+        outputs=_TOP,
+    ),
+    Number(
+        "at_measured_cost.best_k",
+        "best K, measured cost",
+        "k",
+        "speedup.at_measured_cost.best_k",
+        "the K with the largest speedup by measured step times.",
+        short="measured best K",
+        block="measured cost",
+    ),
+    Number(
+        "at_measured_cost.best",
+        "speedup at measured best K",
+        "speedup",
+        "speedup.at_measured_cost.best",
+        spread=Number(
+            "at_measured_cost.best_interval", "at α's 95 %", "speedups", "speedup.at_measured_cost.best_ci95"
+        ),
+        block="measured cost",
+    ),
+    Number(
+        "at_measured_cost.break_even_alpha",
+        "break-even α, measured cost",
+        "probability",
+        "speedup.at_measured_cost.break_even_alpha",
+        "where E[N] = round time / T_p.",
+        short="measured break-even α",
+        block="measured cost",
+    ),
+    Number(
+        "at_measured_cost.ceiling",
+        "ceiling, measured cost",
+        "speedup",
+        "speedup.at_measured_cost.ceiling",
+        "with these step times no draft gives more.",
+        short="measured ceiling",
+        block="measured cost",
+    ),
+    Number(
+        "speedup_model",
+        "speedup, model",
+        "speedup",
+        "speedup.model",
+        "E[N]·c / (c + K)",
+        short="model",
         block="speedup",
     ),
     Number("best_k", "best K", "k", "speedup.best_k", "the K with the largest speedup by the model.", block="speedup"),
@@ -196,6 +252,7 @@ NUMBERS: tuple[Number, ...] = (
         "max(1, min(c, 1 / (1 − α))); no K gives more.",
         block="speedup",
     ),
+    Number("at_measured_cost.curve", "", "", "speedup.at_measured_cost.curve", outputs=()),
 )
 
 
@@ -216,13 +273,12 @@ def json_numbers(rates: Rates, groups: Collection[str] | None = None) -> dict[st
     """The numbers of ``--json`` as nested objects: plain JSON values, None where undefined. ``groups``: the names on
     top to keep; None for all."""
     numbers: dict[str, Any] = {}
-    for number, (top, *names) in _PATHS:
-        if groups is None or top in groups:
-            value = _JSON.get(number.key, _plain)(number.value(rates))
-            if names:
-                numbers.setdefault(top, {})[names[0]] = value
-            else:
-                numbers[top] = value
+    for number, path in _PATHS:
+        if groups is None or path[0] in groups:
+            group = numbers
+            for name in path[:-1]:
+                group = group.setdefault(name, {})
+            group[path[-1]] = _JSON.get(number.key, _plain)(number.value(rates))
     return numbers
 
 

@@ -15,8 +15,9 @@ from specviz.core.drafters import drafter_spec
 from specviz.core.events import Calibration, Settings
 from specviz.core.rule import rule_of
 from specviz.maths import formulas
-from specviz.maths.estimators import Interval, agreement, block_means_error, contradicts, interval, wilson
+from specviz.maths.estimators import MIN_ROUNDS, Interval, agreement, block_means_error, contradicts, interval, wilson
 from specviz.stats.cumulative import Counts, RoundRange
+from specviz.stats.measured_cost import MeasuredCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class LiveRates:
     agreement_z: float | None
     tokens_per_round: float | None
     tokens_per_round_se: float | None
+    tokens_per_round_half_width: float | None
     tokens_per_round_first: int
     drafts: dict[int, int]
     histogram: dict[int, int]
@@ -82,6 +84,10 @@ class LiveRates:
     tokens_per_s: float | None
     speedup_model: float | None
     speedup_measured_cost: float | None
+    times_contradict: bool
+    """Whether a round took less than one calibrated target step, so that the calibration no longer holds."""
+    drafting_share: float
+    """The share of rounds that draft, for a drafter that may find nothing; 1 for others."""
     best_k: int | None
     break_even_alpha: float | None
     ceiling: float | None
@@ -94,6 +100,23 @@ class LiveRates:
     def overlap_name(self) -> str:
         """What ``alpha_overlap`` is the mean of: overlap, or match under equality."""
         return rule_of(self.rule).overlap_name
+
+    @property
+    def uncut_rounds(self) -> int:
+        """The rounds that tokens/round and the speedup by measured cost are taken over."""
+        return sum(self.drafts.values())
+
+    @property
+    def judgeable(self) -> bool:
+        """Whether there are rounds enough to call a run faster or slower than the target alone."""
+        return self.uncut_rounds >= MIN_ROUNDS
+
+    @property
+    def slower(self) -> bool:
+        """Whether the run is slower than the target alone: by measured cost, or by the model if nothing was measured.
+        False while there are too few rounds to tell."""
+        cost = self.speedup_model if self.speedup_measured_cost is None else self.speedup_measured_cost
+        return self.judgeable and cost is not None and cost < 1.0
 
     @property
     def accepted_per_round(self) -> float | None:
@@ -114,28 +137,36 @@ class LiveRates:
 
 @dataclass(frozen=True, slots=True)
 class Rates(LiveRates):
-    """With the medians per round in milliseconds."""
+    """With the medians per round in milliseconds, and the speedups that follow from measured times."""
 
     draft_ms: float | None
     verify_ms: float | None
     decide_ms: float | None
     inspect_ms: float | None
+    at_measured_cost: MeasuredCost | None
 
 
 TIMES = ("draft_ms", "verify_ms", "decide_ms", "inspect_ms")
 
 
-def with_medians(rates: LiveRates, medians: Mapping[str, float]) -> Rates:
-    """``rates`` with the medians of the ``TIMES`` of their rounds."""
+def with_times(rates: LiveRates, medians: Mapping[str, float], cost: MeasuredCost | None) -> Rates:
+    """``rates`` with the medians of the ``TIMES`` of their rounds and the speedups by measured cost."""
     values: dict[str, Any] = {each.name: getattr(rates, each.name) for each in fields(rates)}
-    return Rates(**values | {name: medians.get(name) for name in TIMES})
+    return Rates(**values | {name: medians.get(name) for name in TIMES}, at_measured_cost=cost)
 
 
 def compute_rates(
-    part: RoundRange, tokens_range: RoundRange, settings: Settings | None, calibration: Calibration | None
+    part: RoundRange,
+    tokens_range: RoundRange,
+    settings: Settings | None,
+    calibration: Calibration | None,
+    target_alone_ms: float | None,
 ) -> LiveRates:
     """The rates of the rounds of ``part``; tokens/round over ``tokens_range``, which may begin later and ends with it.
-    ``settings`` are those of the last round, None without one; the model's speedup is for their k."""
+
+    ``settings`` are those of the last round, None without one; the model's speedup is for their k.
+    ``target_alone_ms``: what the target alone would have taken for the tokens of the uncut rounds of ``tokens_range``.
+    """
     drafted, accepted, rejected = part.count("k"), part.count("accepted"), part.count("rejected")
     tested, n_with_accept_prob = accepted + rejected, part.count("n_with_accept_prob")
     tokens = part.count("emitted")
@@ -160,6 +191,9 @@ def compute_rates(
     draft_step = calibration.draft_step_ms if calibration else None
     free = settings is not None and drafter_spec(settings.drafter).free is not None
     c = None if free else _cost_ratio(target_step, draft_step)
+    measured_speedup = _ratio(target_alone_ms, spent_ms) if timed and target_alone_ms else None
+    tokens_per_round = _ratio(uncut_tokens, uncut)
+    possible = measured_speedup is None or tokens_per_round is None or measured_speedup <= tokens_per_round
     predicted = _predict(alpha_tested, settings.k if settings else None, c)
     return LiveRates(
         first=part.first,
@@ -180,8 +214,10 @@ def compute_rates(
         mean_match=None if part.count("n_without_match") else mean_share(part.total("match"), tested),
         accepted_over_drafted=_ratio(accepted, drafted),
         agreement_z=agreement(*acceptance) if measured else None,
-        tokens_per_round=_ratio(uncut_tokens, uncut),
-        tokens_per_round_se=tokens_error,
+        tokens_per_round=tokens_per_round,
+        drafting_share=1.0 - drafts.get(0, 0) / uncut if uncut and free else 1.0,
+        tokens_per_round_se=tokens_error and tokens_error.se,
+        tokens_per_round_half_width=tokens_error and tokens_error.half_width,
         tokens_per_round_first=tokens_range.first,
         drafts=drafts,
         histogram={n: int(count) for n, count in enumerate(accepted_counts, start=1)},
@@ -195,7 +231,8 @@ def compute_rates(
         c=c,
         tokens_per_s=None if part.count("untimed") else _ratio(1000.0 * tokens, part.total("total_ms")),
         speedup_model=predicted.speedup,
-        speedup_measured_cost=_ratio(target_step * uncut_tokens, spent_ms) if timed and target_step else None,
+        speedup_measured_cost=measured_speedup if possible else None,
+        times_contradict=not possible,
         best_k=predicted.best_k,
         break_even_alpha=predicted.break_even_alpha,
         ceiling=predicted.ceiling,

@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,14 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.core.events import Calibration, Emitted, End, Event, Header, Round, Settings, Token
+from specviz.maths.step_costs import StepCosts, combined_verify_times
 from specviz.stats.cumulative import CumulativeCounts
 from specviz.stats.incremental import IncrementalMedians
+from specviz.stats.measured_cost import MeasuredCost, measured_cost
 from specviz.stats.numbers_table import Segment, summarise
-from specviz.stats.rates import TIMES, LiveRates, PositionRate, Rates, compute_rates, with_medians
+from specviz.stats.rates import TIMES, LiveRates, PositionRate, Rates, compute_rates, with_times
 from specviz.stats.round_counts import RoundCountsArray, count_round
 from specviz.stats.series import Series, SeriesBuilder
 
 Column = NDArray[np.float64]
+ENOUGH_ROUNDS = 5
+"""Rounds from which a median of their times replaces the calibrated one."""
 
 __all__ = ["LiveRates", "PositionRate", "Rates", "RunStats", "Series"]
 
@@ -28,7 +33,7 @@ class RunStats:
 
     def __init__(self) -> None:
         self.header: Header | None = None
-        self.calibration: Calibration | None = None
+        self.calibrations: list[Calibration] = []
         self.end: End | None = None
         self._table = CumulativeCounts()
         self._emitted = array("I")
@@ -56,7 +61,7 @@ class RunStats:
             case Header():
                 self.header = event
             case Calibration():
-                self.calibration = event
+                self.calibrations.append(event)
             case End():
                 self.end = event
 
@@ -118,11 +123,15 @@ class RunStats:
     def _add_round(self, event: Round) -> None:
         counted = count_round(event)
         before = self._settings[-1] if self._settings else None
-        new_tokens_segment = event.settings is not before and event.settings != before
-        new_segment = before is None or (new_tokens_segment and replace(event.settings, k=before.k) != before)
+        changed = event.settings is not before and event.settings != before
+        new_segment = before is None or (
+            changed and replace(event.settings, k=before.k, k_auto=before.k_auto) != before
+        )
+        chosen = before is not None and event.settings.k_auto and before.k_auto
+        new_tokens_segment = new_segment or (changed and not chosen)
         index = self.rounds
         self._table.add(counted)
-        self._settings.append(event.settings if before is None or new_tokens_segment else before)
+        self._settings.append(event.settings if before is None or changed else before)
         self._emitted.extend(self._token_index(_token(e)) for e in event.emitted)
         if new_segment:
             self._starts.append(index + 1)
@@ -136,7 +145,28 @@ class RunStats:
     def _measure(self, first: int, last: int, tokens_first: int) -> Rates:
         if first not in self._medians:
             self._medians[first] = IncrementalMedians(self._times)
-        return with_medians(self._measure_live(first, last, tokens_first), self._medians[first].query(first, last))
+        rates, medians = self._measure_live(first, last, tokens_first), self._medians[first].query(first, last)
+        return with_times(rates, medians, self._measured_cost(rates, medians))
+
+    def _measured_cost(self, rates: LiveRates, medians: Mapping[str, float]) -> MeasuredCost | None:
+        """The speedups by the times since the calibration in force; those of few rounds come from the calibration."""
+        settings, calibration = self.settings(rates.last), self._calibration_at(rates.last)
+        alpha, interval = rates.alpha_tested, rates.alpha_tested_ci
+        if settings is None or calibration is None or alpha is None or interval is None:
+            return None
+        target_ms, since = calibration.target_step_ms, max(2, calibration.from_round)
+        verify_times = combined_verify_times(
+            target_ms,
+            calibration.verify_points,
+            self._verify_medians.query(since, max(since - 1, rates.last), ENOUGH_ROUNDS),
+        )
+        drafting = self._draft_medians.query(max(rates.first, calibration.from_round), rates.last, ENOUGH_ROUNDS)
+        draft_ms = drafting.get("step", rates.draft_step_ms)
+        if not target_ms or draft_ms is None or not verify_times:
+            return None
+        costs = StepCosts(target_ms, draft_ms, verify_times, medians.get("decide_ms", 0.0))
+        tests = [(at.accepted, at.tested) for at in rates.per_position]
+        return measured_cost(costs, settings.k, alpha, interval, tests, rates.drafting_share)
 
     def _times(self, first: int, last: int) -> dict[str, Column]:
         rows = self._table.between(first, last).rows
@@ -153,12 +183,24 @@ class RunStats:
 
     def _measure_live(self, first: int, last: int, tokens_first: int) -> LiveRates:
         settings = self.settings(last)
-        calibration = self._calibration_of(settings)
+        calibration = self._calibration_at(last)
         key = first, last, tokens_first, calibration
         if self._measured is None or self._measured[0] != key:
             part, tokens_range = self._table.between(first, last), self._table.between(tokens_first, last)
-            self._measured = key, compute_rates(part, tokens_range, settings, calibration)
+            alone_ms = self._target_alone_ms(tokens_first, last)
+            self._measured = key, compute_rates(part, tokens_range, settings, calibration, alone_ms)
         return self._measured[1]
+
+    def _target_alone_ms(self, first: int, last: int) -> float | None:
+        """What the target alone would have taken for the tokens of the uncut rounds, by the calibrations in force."""
+        if not self.calibrations:
+            return None
+        starts = [1, *(each.from_round for each in self.calibrations[1:]), last + 1]
+        return sum(
+            each.target_step_ms * self._table.between(max(first, begin), min(last, end - 1)).total("uncut_emitted")
+            for each, begin, end in zip(self.calibrations, starts, starts[1:], strict=False)
+            if max(first, begin) < min(last + 1, end)
+        )
 
     def _token_index(self, token: Token | None) -> int:
         index = self._token_indices.setdefault(token, len(self._tokens))
@@ -166,12 +208,17 @@ class RunStats:
             self._tokens.append(token)
         return index
 
-    def _calibration_of(self, settings: Settings | None) -> Calibration | None:
-        """The calibration, without the draft step if it was made with another drafter."""
-        timed = self.header.config.get("drafter") if self.header else None
-        if self.calibration is None or settings is None or timed in (None, settings.drafter):
-            return self.calibration
-        return replace(self.calibration, draft_step_ms=None)
+    def _calibration_at(self, last: int) -> Calibration | None:
+        """The calibration in force in round ``last``, without the draft step if it was made with another drafter."""
+        if not self.calibrations:
+            return None
+        calibration, *later = self.calibrations
+        calibration = next((each for each in reversed(later) if each.from_round <= last), calibration)
+        settings = self.settings(last)
+        timed = calibration.drafter or (self.header.config.get("drafter") if self.header else None)
+        if settings is None or timed in (None, settings.drafter):
+            return calibration
+        return replace(calibration, draft_step_ms=None)
 
     def _clamp(self, last: int | None) -> int:
         return self.rounds if last is None else max(0, min(last, self.rounds))

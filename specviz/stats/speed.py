@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from specviz.core.options import MAX_K
 from specviz.maths import formulas
+from specviz.stats.measured_cost import MeasuredCost
 from specviz.stats.run_stats import RunStats
 
 
@@ -34,6 +35,7 @@ class SpeedView:
     break_even_alpha: float | None
     ceiling: float | None
     slower: bool
+    at_measured_cost: MeasuredCost | None
 
 
 def speed_view(stats: RunStats, last: int | None = None) -> SpeedView:
@@ -41,7 +43,6 @@ def speed_view(stats: RunStats, last: int | None = None) -> SpeedView:
     rates = stats.segment_rates(last)
     settings = stats.settings(last)
     curve = _curve(rates.alpha_tested, rates.c)
-    cost = rates.speedup_measured_cost if rates.speedup_measured_cost is not None else rates.speedup_model
     return SpeedView(
         draft_step_ms=stats.draft_time(last),
         verify_ms=rates.verify_ms,
@@ -59,7 +60,8 @@ def speed_view(stats: RunStats, last: int | None = None) -> SpeedView:
         best_speedup=dict(curve).get(rates.best_k) if rates.best_k is not None else None,
         break_even_alpha=rates.break_even_alpha,
         ceiling=rates.ceiling,
-        slower=cost is not None and cost < 1.0,
+        slower=rates.slower,
+        at_measured_cost=rates.at_measured_cost,
     )
 
 

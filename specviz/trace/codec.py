@@ -33,6 +33,7 @@ from specviz.core.events import (
     Timing,
     Token,
     Top,
+    VerifyTime,
 )
 from specviz.core.options import MAX_SEED
 from specviz.trace.refusal import (
@@ -248,7 +249,10 @@ def _event(record: Any, compact: bool) -> Recorded:
     if name == "end":
         _free(record.summary or {})
         return End(record.reason, record.detail)
-    return Calibration(record.target_step_ms, record.draft_step_ms, record.at_length)
+    verify_times = tuple(VerifyTime(each.ids, each.ms) for each in record.verify_times)
+    return Calibration(
+        record.target_step_ms, record.draft_step_ms, record.at_length, verify_times, record.from_round, record.drafter
+    )
 
 
 def _check_config(config: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ class Trace:
     """A recorded run. ``end`` is None where the recording stops without one; ``incomplete``: its last line is cut."""
 
     header: Header
-    calibration: Calibration | None
+    calibrations: tuple[Calibration, ...]
     rounds: tuple[Round, ...]
     end: End | None
     incomplete: bool = False
@@ -74,7 +74,7 @@ def records(path: Path, name: str | None = None, *, compact: bool = False) -> It
 def read(path: Path, name: str | None = None, *, compact: bool = False) -> Trace:
     """The whole recorded run in ``path``; errors and ``compact`` as for ``records``."""
     header: Header | None = None
-    calibration: Calibration | None = None
+    calibrations: list[Calibration] = []
     rounds: list[Round] = []
     end: End | None = None
     incomplete = False
@@ -84,7 +84,7 @@ def read(path: Path, name: str | None = None, *, compact: bool = False) -> Trace
                 case Header():
                     header = event
                 case Calibration():
-                    calibration = event
+                    calibrations.append(event)
                 case Round():
                     rounds.append(event)
                 case End():
@@ -92,14 +92,14 @@ def read(path: Path, name: str | None = None, *, compact: bool = False) -> Trace
                 case None:
                     incomplete = True
     assert header is not None
-    return Trace(header, calibration, tuple(rounds), end, incomplete)
+    return Trace(header, tuple(calibrations), tuple(rounds), end, incomplete)
 
 
 class _RecordOrder:
     """Which record may follow which."""
 
     def __init__(self) -> None:
-        self.begun = self._calibrated = self._ended = False
+        self.begun = self._ended = False
         self._rounds = 0
         self._stopped = False
 
@@ -112,10 +112,6 @@ class _RecordOrder:
             raise BadLine("a second header" if self.begun else "a trace begins with its header")
         self.begun = True
         match event:
-            case Calibration():
-                if self._calibrated:
-                    raise BadLine("a second calibration")
-                self._calibrated = True
             case Round():
                 self._take_round(event)
             case End():

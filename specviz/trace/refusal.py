@@ -25,8 +25,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(("entropy_p", "entropy_q"), (-_ROUNDING, 1e3)),
     **dict.fromkeys(("temperature", "draft_temperature"), (0.0, MAX_TEMPERATURE)),
     **dict.fromkeys(("draft_ms", "verify_ms", "decide_ms", "inspect_ms", "total_ms"), _MILLISECONDS),
-    **dict.fromkeys(("target_step_ms", "draft_step_ms"), _MILLISECONDS),
-    **dict.fromkeys(("index", "rank_p", "rank_q", "top_k", "vocab_size"), (1, MAX_INT)),
+    **dict.fromkeys(("target_step_ms", "draft_step_ms", "ms"), _MILLISECONDS),
+    **dict.fromkeys(("index", "from_round", "ids", "rank_p", "rank_q", "top_k", "vocab_size"), (1, MAX_INT)),
     "k": (0, 1024),
 }
 """The range of a number by the name of its field; others are from 0 to ``MAX_INT``."""

@@ -48,7 +48,7 @@ SUMMARY_KEYS: dict[str, type | set[str]] = {
         "agreement_z",
     },
     "per_position": list,
-    "tokens_per_round": {"mean", "se"},
+    "tokens_per_round": {"mean", "half_width95", "se"},
     "histogram_n": dict,
     "formula": {"at_accepted_over_tested", "at_mean_overlap"},
     "timing": {
@@ -62,7 +62,7 @@ SUMMARY_KEYS: dict[str, type | set[str]] = {
         "c",
         "tokens_per_s",
     },
-    "speedup": {"model", "measured_cost", "best_k", "break_even_alpha", "ceiling"},
+    "speedup": {"measured_cost", "at_measured_cost", "model", "best_k", "break_even_alpha", "ceiling"},
     "segments": list,
     "config": dict,
 }

@@ -43,7 +43,7 @@ def opened(target: str, draft: str | None = None, *, alone: bool = False, **opti
     """Load a pair, a model as its own draft where none is named, or ``alone`` without a draft; ``options`` of
     PairOptions and RunOptions."""
     of_pair = {name: options.pop(name) for name in ("force", "dtype", "device", "compile") if name in options}
-    run_options = {"calibrate": 0, "max_new_tokens": 32, "settings": Settings(), **options}
+    run_options = {"calibrate": 0, "drift_rounds": 0, "max_new_tokens": 32, "settings": Settings(), **options}
     pair = PairOptions(None if alone else draft or target, target, **of_pair)
     source = LiveSource(RunOptions(pair, **run_options))
     said: list[Event] = []
@@ -117,9 +117,9 @@ def play(
 def check(played: Played) -> None:
     """The invariants of a run: order of events, positions, counts, origins, numbers."""
     kinds = [type(event) for event in played.events if not isinstance(event, Progress | Notice)]
-    if Calibration in kinds:  # before the first round, or right behind it
+    if Calibration in kinds:  # before the first round, or right after it; again for another drafter
         assert kinds.index(Calibration) in (1, 3)
-        kinds.remove(Calibration)
+        kinds = [kind for kind in kinds if kind is not Calibration]
     assert kinds == [Header, Ready, *[Round] * len(played.rounds), End]
     position = len(played.prompt)
     for index, round_ in enumerate(played.rounds, 1):

@@ -129,7 +129,7 @@ def test_switching_in_every_order_changes_no_greedy_id_and_every_cache_is_exact(
     assert set(asked) == set(DRAFTERS)
 
 
-def test_a_switch_begins_a_segment_and_leaves_c_to_the_drafter_it_is_of(shelf: Shelf) -> None:
+def test_a_switch_begins_a_segment_with_a_c_of_its_drafter(shelf: Shelf) -> None:
     target, draft = folders(shelf, "gpt2")
     source = opened(target, draft, max_new_tokens=20, calibrate=2)
     turns = iter(["model", "model", "layers", "layers"])
@@ -137,7 +137,8 @@ def test_a_switch_begins_a_segment_and_leaves_c_to_the_drafter_it_is_of(shelf: S
     stats = run.stats
     assert [part["settings"]["drafter"] for part in stats.summary()["segments"]] == ["model", "layers", "ngram"]
     assert stats.segment_rates(2).c is not None
-    assert stats.segment_rates(4).c is None and stats.segment_rates(4).draft_step_ms is None
+    assert stats.segment_rates(4).c is not None
+    assert stats.segment_rates(4).draft_step_ms != stats.segment_rates(2).draft_step_ms
     assert stats.segment_rates().c is None
     assert run.header.config["drafters"] == list(DRAFTERS)
 

@@ -28,7 +28,7 @@ HOSTILE = (
 
 
 def recording(rounds: Sequence[Round], *, end: End | None = None, **config: object) -> Recording:
-    return Recording(Trace(make_header(config=config), Calibration(10.0, 2.0, 8), tuple(rounds), end))
+    return Recording(Trace(make_header(config=config), (Calibration(10.0, 2.0, 8),), tuple(rounds), end))
 
 
 def small() -> Recording:

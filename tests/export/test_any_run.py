@@ -25,7 +25,7 @@ PALETTES = palettes(None, load_themes())
 @given(headers, rounds())
 @settings(max_examples=30, deadline=None)
 def test_every_format_takes_it_and_nothing_unsafe_comes_out(header: Header, round: Round) -> None:
-    run = Recording(Trace(header, None, (round,), None))
+    run = Recording(Trace(header, (), (round,), None))
     table = to_csv(run.trace)
     picture = to_svg(run, PALETTES.dark)
     for text in (to_html(run, PALETTES), to_markdown(run), table, picture):

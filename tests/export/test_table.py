@@ -58,7 +58,7 @@ def test_hostile_cells() -> None:
 
 def test_numbers_come_back_as_they_were() -> None:
     run = small()
-    trace = type(run.trace)(run.trace.header, None, (round_(1),), None)
+    trace = type(run.trace)(run.trace.header, (), (round_(1),), None)
     drafted = round_(1).drafted
     for row, token in zip(rows(to_csv(trace)), drafted, strict=True):
         assert float(row["p"]) == token.p

@@ -123,9 +123,9 @@ def test_an_interval_with_enough_rounds() -> None:
     stats = folded(make_header(), *rounds)
     point = lab_point(stats.segment_rates(), rounds[-1].settings, rounds)
     assert point is not None and point.at_k is not None and point.at_k.ci is not None
-    assert point.at_k.value == point.tokens_per_round and point.at_k.se == pytest.approx(point.tokens_per_round_se)
+    assert point.at_k.value == point.tokens_per_round and point.at_k.half_width == pytest.approx(point.half_width)
     assert point.at_k.ci[0] < point.at_k.value < point.at_k.ci[1]
-    assert replace(point.at_k, se=None).ci is None
+    assert replace(point.at_k, half_width=None).ci is None
 
 
 def test_short_and_plain_rounds() -> None:

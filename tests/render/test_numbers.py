@@ -75,7 +75,7 @@ def test_the_second_computation_is_no_mirror() -> None:
 def test_the_small_trace_is_one_that_the_recorder_would_write(tmp_path: Path) -> None:
     trace = read(SMALL)
     with Recorder(tmp_path / "again.jsonl") as recorder:
-        for event in (trace.header, trace.calibration, *trace.rounds, trace.end):
+        for event in (trace.header, *trace.calibrations, *trace.rounds, trace.end):
             assert event is not None
             recorder.add(event)
     again = (tmp_path / "again.jsonl").read_text().splitlines()

@@ -70,23 +70,30 @@ def test_c40_a_draft_as_dear_as_the_target_is_shown_as_a_slowdown() -> None:
 
 
 def test_what_was_measured_decides_whether_it_is_slower() -> None:
-    """The model says 1.4, the rounds took 20 ms for each token of a 10 ms target; and the other way round."""
+    """The model says 1.4, the rounds took 20 ms for each token of a 10 ms target; and the other way round, with a draft
+    whose steps took less than timed."""
     slow = Timing(draft_ms=20.0, verify_ms=80.0, decide_ms=0.0, inspect_ms=0.0, total_ms=100.0)
-    view = speed_view(fold([round_of("aaaa", timing=slow)], Calibration(10.0, 5.0, 8)))
+    view = speed_view(fold([round_of("aaaa", timing=slow)] * 16, Calibration(10.0, 5.0, 8)))
     assert view.model is not None and view.model > 1
     assert (view.measured_cost, view.slower) == (0.5, True)
-    quick = Timing(draft_ms=2.0, verify_ms=8.0, decide_ms=0.0, inspect_ms=0.0, total_ms=10.0)
-    view = speed_view(fold([round_of("ruuu", timing=quick)], Calibration(15.0, 15.0, 8)))
+    quick = Timing(draft_ms=2.0, verify_ms=18.0, decide_ms=0.0, inspect_ms=0.0, total_ms=20.0)
+    view = speed_view(fold([round_of("aruu", timing=quick)] * 16, Calibration(15.0, 15.0, 8)))
     assert view.model is not None and view.model < 1
     assert (view.measured_cost, view.slower) == (1.5, False)
 
 
 def test_the_model_decides_where_nothing_was_measured() -> None:
-    """The only round is cut, and so none of tokens/round."""
-    view = speed_view(fold([round_of("aiii")], Calibration(10.0, 20.0, 8)))
+    untimed = [round_of("ruuu", timing=Timing())] * 16
+    view = speed_view(fold(untimed, Calibration(10.0, 20.0, 8)))
     assert view.measured_cost is None
-    assert view.model == pytest.approx(5 * 0.5 / 4.5)
+    assert view.model == pytest.approx(0.5 / 4.5)
     assert view.slower
+
+
+def test_no_verdict_under_sixteen_rounds() -> None:
+    slow = Timing(draft_ms=20.0, verify_ms=80.0, decide_ms=0.0, inspect_ms=0.0, total_ms=100.0)
+    views = [speed_view(fold([round_of("aaaa", timing=slow)] * n, Calibration(10.0, 5.0, 8))) for n in (15, 16)]
+    assert [view.slower for view in views] == [False, True]
 
 
 def test_a_run_without_drafts_has_no_measured_cost_to_compare_with_itself() -> None:

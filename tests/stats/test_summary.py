@@ -15,10 +15,10 @@ KEYS = {
     "": "text ids reason tokens rounds plain_rounds drafted accepted rejected untested ignored tested alpha "
     "per_position tokens_per_round histogram_n formula timing speedup segments config",
     "alpha": "accepted_over_tested ci95 mean_overlap mean_overlap_ci95 mean_match accepted_over_drafted agreement_z",
-    "tokens_per_round": "mean se",
+    "tokens_per_round": "mean half_width95 se",
     "formula": "at_accepted_over_tested at_mean_overlap",
     "timing": "draft_ms verify_ms decide_ms inspect_ms target_step_ms draft_step_ms at_length c tokens_per_s",
-    "speedup": "model measured_cost best_k break_even_alpha ceiling",
+    "speedup": "measured_cost at_measured_cost model best_k break_even_alpha ceiling",
 }
 
 
@@ -27,6 +27,8 @@ def test_summary_has_exactly_the_public_keys() -> None:
         summary = stats.summary()
         for part, names in KEYS.items():
             assert list(summary[part] if part else summary) == names.split()
+        names = "best_k best best_ci95 break_even_alpha ceiling curve"
+        assert list(summary["speedup"]["at_measured_cost"]) == names.split()
         assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
@@ -34,7 +36,7 @@ def test_summary_of_nothing_is_null_and_zero() -> None:
     summary = RunStats().summary()
     assert (summary["text"], summary["ids"], summary["reason"], summary["tokens"]) == ("", [], None, 0)
     assert set(summary["alpha"].values()) == set(summary["timing"].values()) == {None}
-    assert set(summary["speedup"].values()) == {None}
+    assert set(summary["speedup"].pop("at_measured_cost").values()) == set(summary["speedup"].values()) == {None}
     assert summary["segments"] == summary["per_position"] == []
     assert summary["config"] == summary["histogram_n"] == {}
 
@@ -69,7 +71,7 @@ def test_summary_tells_the_segments_apart() -> None:
     assert cold["alpha"]["accepted_over_tested"] == 6 / 7
     assert hot["alpha"]["accepted_over_tested"] == 4 / 6
     assert set(hot["alpha"]) == set(KEYS["alpha"].split())
-    assert cold["tokens_per_round"] == {"mean": 3.0, "se": None}
+    assert cold["tokens_per_round"] == {"mean": 3.0, "half_width95": None, "se": None}
     assert [(part["k"], part["first"], part["last"]) for part in hot["by_k"]] == [(2, 4, 5), (3, 6, 6)]
     assert [part["tokens_per_round"]["mean"] for part in hot["by_k"]] == [1.5, 4.0]
     assert cold["rounds"] + hot["rounds"] == 6

@@ -25,6 +25,7 @@ from specviz.core.events import (
     Ready,
     Round,
     Timing,
+    VerifyTime,
 )
 from specviz.trace.codec import encode
 from specviz.trace.jsonl import load_line, read
@@ -40,7 +41,7 @@ DRAFTED = TOKEN | DRAFTED_NUMBERS | DRAFTED_LISTS | {"rank_p", "rank_q", "verdic
 EMITTED = TOKEN | {"origin", "p", "q", "residual", "rank_p", "entropy_p", "p_top", "raw"}
 ROUND_COUNTS = {"index", "start", "k", "n_accepted", "tested", "last_u", "redraws"}
 ROUND = ROUND_COUNTS | {"type", "settings", "drafted", "emitted", "plain_reason", "timing", "stop"}
-SETTINGS = {"k", "temperature", "draft_temperature", "top_k", "top_p", "drafter", "rule"}
+SETTINGS = {"k", "k_auto", "temperature", "draft_temperature", "top_k", "top_p", "drafter", "rule"}
 TIMING = {"draft_ms", "verify_ms", "decide_ms", "inspect_ms", "total_ms"}
 
 
@@ -81,8 +82,22 @@ def test_header_line() -> None:
 
 
 def test_calibration_line() -> None:
-    record = strict(line(Calibration(7.1, None, 4)))
-    assert record == {"type": "calibration", "target_step_ms": 7.1, "draft_step_ms": None, "at_length": 4}
+    record = strict(line(Calibration(7.1, None, 4, (VerifyTime(2, 8.5),), 9, "ngram")))
+    assert record == {
+        "type": "calibration",
+        "target_step_ms": 7.1,
+        "draft_step_ms": None,
+        "at_length": 4,
+        "verify_times": [{"ids": 2, "ms": 8.5}],
+        "from_round": 9,
+        "drafter": "ngram",
+    }
+
+
+def test_calibrations_between_rounds_are_read_in_their_order(tmp_path: Path) -> None:
+    again = Calibration(9.0, 1.1, 30, (VerifyTime(2, 9.5), VerifyTime(4, 12.0)), 2, "model")
+    trace = read(file(tmp_path, HEADER, CALIBRATED, line(round_(1)), line(round_(2)), line(again)))
+    assert trace.calibrations == (Calibration(7.1, 0.95, 4), again)
 
 
 def test_round_line() -> None:
@@ -131,7 +146,7 @@ def test_what_is_read_is_what_was_written(event: Round | Header) -> None:
 def test_record_replay_record_gives_the_same_lines(tmp_path: Path) -> None:
     lines = [line(event) for event in run()]
     trace = read(file(tmp_path, *lines))
-    again: list[Event] = [trace.header, trace.calibration, *trace.rounds, trace.end]  # type: ignore[list-item]
+    again: list[Event] = [trace.header, *trace.calibrations, *trace.rounds, trace.end]  # type: ignore[list-item]
     assert [line(event) for event in again] == lines
     assert not trace.incomplete
 
@@ -199,7 +214,7 @@ def test_header_only_is_a_run_without_rounds(tmp_path: Path) -> None:
 
 def test_a_calibration_may_come_behind_rounds(tmp_path: Path) -> None:
     trace = read(file(tmp_path, line(header()), line(round_(1)), line(Calibration(7.1, 0.95, 5)), line(round_(2))))
-    assert trace.calibration == Calibration(7.1, 0.95, 5)
+    assert trace.calibrations == (Calibration(7.1, 0.95, 5),)
     assert [round.index for round in trace.rounds] == [1, 2]
 
 
@@ -233,7 +248,6 @@ REFUSED: dict[str, tuple[list[str | bytes], str]] = {
     "blank middle": ([HEADER, line(round_(1)), "", line(round_(2))], "line 3: the line is blank."),
     "cut middle": ([HEADER, line(round_(1))[:50], line(round_(2))], "line 2: the record is cut off."),
     "gap": ([HEADER, line(round_(2))], "line 2: found round 2, expected round 1."),
-    "two calibrations": ([HEADER, CALIBRATED, line(round_(1)), CALIBRATED], "line 4: a second calibration."),
     "after end": ([HEADER, line(End("user")), line(round_(1))], "line 3: a record follows the end record."),
     "bad json": ([HEADER, '{"type": round}'], "line 2: not JSON"),
     "nan": ([HEADER, line(round_(1)).replace("0.31", "NaN")], "line 2: NaN is not allowed."),

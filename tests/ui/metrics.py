@@ -34,7 +34,7 @@ def timeline_of(rounds: Iterable[Round], calibration: Calibration | None = None)
 def small() -> Timeline:
     """The trace of tests/data, worked out by hand in its README."""
     recorded = jsonl.read(SMALL)
-    return timeline_of(recorded.rounds, recorded.calibration)
+    return timeline_of(recorded.rounds, *recorded.calibrations)
 
 
 def calibrated(rounds: Iterable[Round]) -> Timeline:

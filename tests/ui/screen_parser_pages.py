@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from specviz.core.safe_text import visible
 from tests import reference_stats
 from tests.reference_stats import Line, Recorded
@@ -106,7 +108,7 @@ def _bars(bars: Sequence[str], values: Sequence[float]) -> list[str]:
 
 def lengths_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
     rates, why = reference_stats.segment_rates(run), reference_stats.formula_gap(run)
-    mean, error, gap = rates["tokens_per_round"], rates["tokens_per_round_se"], why["gap"]
+    mean, error, gap = rates["tokens_per_round"], rates["tokens_per_round_half_width"], why["gap"]
     top: list[Expected] = [
         (
             "tokens/round",
@@ -131,7 +133,7 @@ def lengths_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
             str(part["first"]),
             [
                 *_span(part["first"], part["last"]),
-                chance(part["share"]["rate"]),
+                *_share(part["share"]),
                 chance(part["overlap"]),
                 plain(part["tokens_per_round"]),
             ],
@@ -150,8 +152,8 @@ def lengths_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
 def _reading(gap: float | None, error: float | None, why: Line) -> list[Expected]:
     if gap is None or error is None:
         return []
-    if abs(gap) <= 2 * error:
-        return [("The formula and the measurement agree", [plain(abs(gap)), plain(2 * error)])]
+    if abs(gap) <= error:
+        return [("The formula and the measurement agree", [plain(abs(gap)), plain(error)])]
     rates = [why[name]["rate"] for name in ("first_after_rejection", "first_after_full")]
     causes = [] if None in rates else [chance(rate, 2) for rate in rates]
     return [("Acceptance varies", [plain(abs(gap)), *causes])]
@@ -193,44 +195,101 @@ def speed_mismatches(lines: Sequence[str], run: Recorded) -> list[str]:
             for m, time in view["verify_times"]
         ),
     ]
-    k, best, since = str(view["k"]), view["best_k"], rates["tokens_per_round_first"]
+    k, best, since, at = str(view["k"]), view["best_k"], rates["tokens_per_round_first"], view["at_measured_cost"]
     said_best = ["–" if best is None else f"≥ {best}" if best == 32 else str(best)]
-    speedups: list[Expected] = [
+    by_model: list[Expected] = [
         ("model", [times(view["model"]), chance(rates["alpha_tested"]), k]),
-        ("measured cost", [times(view["measured_cost"]), *([str(since)] if since > rates["first"] else [])]),
         ("best K", [*said_best, *([times(view["best_speedup"])] if best else [])]),
         ("break-even α", ["–", *(["0"] if k == "0" else [])] if pays is None else [chance(pays), k]),
         ("ceiling", [times(view["ceiling"])]),
     ]
+    by_cost: list[Expected] = [
+        ("measured cost", [times(view["measured_cost"]), *([str(since)] if since > rates["first"] else [])]),
+        *_cost_facts(at),
+    ]
     start = 2 * lines[0].startswith("Slower")
-    end = next(i for i, line in enumerate(lines) if line.startswith("Speedup over"))
-    curve = next((i for i, line in enumerate(lines) if line.startswith("Speedup by")), len(lines))
+    end, model = (_index(lines, words) for words in ("Speedup over", "The same by"))
+    curves = next((i for i, line in enumerate(lines) if line.startswith("Speedup by")), len(lines))
     left, right = blocks(lines[start:end], "One step of each model")
+    said = [line for line in lines[end:model] if line.startswith("Verifying ")]
+    measured = [line for line in lines[end:model] if line not in said]
     return [
         *([] if bool(start) == view["slower"] else [f"{lines[0]!r}: slower is {view['slower']}"]),
         *(mismatches(lines[:start], slower) if start else []),
         *mismatches(unwrapped(left), round_),
         *mismatches(unwrapped(right), steps),
-        *mismatches(unwrapped(lines[end:curve]), speedups),
-        *(_curve_mismatches(lines[curve + 1 :], view) if view["curve"] else lines[curve:]),
+        *mismatches(unwrapped(measured), by_cost),
+        *_parting_mismatches(said, at),
+        *mismatches(unwrapped(lines[model:curves]), by_model),
+        *_curves_mismatches(lines[curves:], view, at),
     ]
 
 
-def _curve_mismatches(lines: Sequence[str], view: Line) -> list[str]:
-    """33 columns of eight lines, three cells each, marks below, an axis and a key."""
-    top = max(1.0, *(value for _, value in view["curve"]))
-    level = int(8 / top)
+def _index(lines: Sequence[str], words: str) -> int:
+    return next(i for i, line in enumerate(lines) if line.startswith(words))
+
+
+def _cost_facts(at: Line | None) -> list[Expected]:
+    if at is None:
+        names = "measured best K", "speedup at measured best K", "measured break-even α", "measured ceiling"
+        return [(name, ["–"]) for name in names]
+    best, pays = at["best_k"], at["break_even_alpha"]
+    low, high = (max(range(33), key=lambda k: (at[name][k], -k)) for name in ("low", "high"))
+    ends = [str(low), str(high)] if low < high else []
+    return [
+        ("measured best K", [f"≥ {best}" if best == 32 else str(best), *(ends if best else [])]),
+        ("speedup at measured best K", [times(at["curve"][best]), plain(at["low"][best]), plain(at["high"][best])]),
+        ("measured break-even α", ["–" if pays is None else chance(pays)]),
+        ("measured ceiling", [times(at["ceiling"])]),
+    ]
+
+
+def _parting_mismatches(said: Sequence[str], at: Line | None) -> list[str]:
+    """The sentence where a verification costs something else than the one step of the model."""
+    if at is None or at["k"] == 0:
+        return [*said]
+    k, costs = at["k"], at["costs"]
+    ids, ms = [1, *(m for m, _ in costs["verify_ms"])], [costs["target_ms"], *(ms for _, ms in costs["verify_ms"])]
+    beyond = max(0.0, (ms[-1] - ms[-2]) / (ids[-1] - ids[-2])) * max(0, k + 1 - ids[-1])
+    steps = (float(np.interp(k + 1, ids, ms)) + beyond) / costs["target_ms"]
+    parts = not 1 / 1.15 < steps < 1.15
+    if len(said) != parts:
+        return [f"{said}: {steps} target steps"]
+    return mismatches(said, [("Verifying", [str(k + 1), plain(steps, 1), "1"])]) if parts else []
+
+
+def _curves_mismatches(lines: Sequence[str], view: Line, at: Line | None) -> list[str]:
+    """Two charts of columns, side by side or one above the other."""
+    charts = [("Speedup by measured cost over K", at["curve"] if at else [], at["best_k"] if at else 0)]
+    charts.append(("Speedup by the model over K", [value for _, value in view["curve"]], view["best_k"]))
+    wrong = []
+    for title, curve, best in charts:
+        found = [(y, line.index(title)) for y, line in enumerate(lines) if title in line]
+        if bool(found) != bool(curve):
+            wrong.append(f"{title}: {curve}")
+        elif found and curve:
+            (y, x), beside = found[0], sum("Speedup by" in part for part in re.split(r"  +", lines[found[0][0]])) > 1
+            cut = [line[x : x + 100 if beside and not x else None].rstrip() for line in lines[y + 1 : y + 12]]
+            wrong += _chart_mismatches(cut, curve, view["k"], best, 2 if beside else 3)
+    return wrong
+
+
+def _chart_mismatches(lines: Sequence[str], curve: Sequence[float], k: int, best: int, step: int) -> list[str]:
+    """33 columns of eight lines, ``step`` cells each, marks below, an axis and a key."""
+    top = max(1.0, *curve)
+    level = min(7, int(8 / top))
     labels = [[f"{plain(top)}x"], *(["1.00x"] if row == level else [] for row in range(6, -1, -1))]
-    wrong = [f"{line!r}: {want}" for line, want in zip(lines[:8], labels, strict=True) if numbers(line) != want]
-    for k, value in view["curve"]:
-        column = "".join(line.ljust(110)[6 + 3 * k] for line in lines[:8]).replace("┄", " ")
-        height = sum(" ▁▂▃▄▅▆▇█".index(cell) for cell in column)
+    wrong = [f"{line!r}: {want}" for line, want in zip(lines[:8], labels, strict=True) if numbers(line[:6]) != want]
+    for column, value in enumerate(curve):
+        cells = "".join(line.ljust(110)[6 + step * column] for line in lines[:8]).replace("┄", " ")
+        height = sum(" ▁▂▃▄▅▆▇█".index(cell) for cell in cells)
         if abs(height - 64 * value / top) > 0.5:
-            wrong.append(f"K {k}: {column!r} is {height}, not {64 * value / top}")
-    key = [f"↑ K {view['k']}", f"* best K {view['best_k']}"]
-    marks = {6 + 3 * view["k"]: "↑", 6 + 3 * view["best_k"] + (view["k"] == view["best_k"]): "*"}
+            wrong.append(f"K {column}: {cells!r} is {height}, not {64 * value / top}")
+    marks = {6 + step * k: "↑"}
+    marks[6 + step * best + (k == best and step > 1)] = "*"
     if {i: cell for i, cell in enumerate(lines[8]) if cell != " "} != marks:
         wrong.append(f"{lines[8]!r} is not {marks}")
+    key = [f"↑ K {k}", f"* best K {best}"]
     if lines[9].split() != ["K", *map(str, range(0, 33, 4))] or re.split(r"  +", lines[10].strip())[:2] != key:
         wrong.append(f"{lines[9:]}")
     return wrong

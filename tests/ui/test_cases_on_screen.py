@@ -284,7 +284,7 @@ def test_c40_a_slowdown_is_shown_as_one() -> None:
 def test_c40_a_small_slowdown_is_not_rounded_away(verify: float, printed: str) -> None:
     """20 ms for the two tokens of a round: 10 of draft, 1 of decision, and the verification."""
     timing = Timing(draft_ms=10.0, verify_ms=verify, decide_ms=1.0, inspect_ms=0.0, total_ms=20.0)
-    found = pages(["aru"] * 4, Calibration(10.0, 5.0, 12), timing=timing)["s"]
+    found = pages(["aru"] * 16, Calibration(10.0, 5.0, 12), timing=timing)["s"]
     assert fields(found, "measured cost")[0] == printed
     said = f"Slower than the target alone: {printed} by measured cost."
     assert (said in found) == (printed == "<1.00x")

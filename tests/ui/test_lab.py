@@ -30,18 +30,18 @@ POINT = LabPoint(
     alpha_ci=(0.635, 0.805),
     c=5.4,
     tokens_per_round=3.03,
-    tokens_per_round_se=0.13,
+    half_width=0.13,
     histogram={1: 10, 2: 5, 3: 5, 4: 5, 5: 12},
     drafts={4: 37},
     formula_at_tested=2.92,
-    at_k=Mean(3.03, 0.13),
+    at_k=Mean(3.03, 0.25),
     positions=(
         TestedPosition(1, 0, make_drafted(" is")),
         TestedPosition(1, 1, make_drafted("[/x]\x1b[31m", q=0.3, p=0.1, overlap=0.4)),
     ),
     at=1,
 )
-MIXED = replace(POINT, drafts={0: 5, 2: 2, 4: 30}, formula_at_tested=2.52, at_k=Mean(3.3, 0.2))
+MIXED = replace(POINT, drafts={0: 5, 2: 2, 4: 30}, formula_at_tested=2.52, at_k=Mean(3.3, 0.4))
 SIZES = [(80, 24), (120, 40)]
 
 

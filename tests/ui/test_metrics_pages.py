@@ -163,16 +163,16 @@ def test_causes_and_drift() -> None:
     assert fields(lines, "position 3")[0::3] == [".500", "1/2"]
     head = lines.index("Does it drift over the text?")
     assert [line.split() for line in lines[head + 2 : head + 6]] == [
-        ["1", "–", "–", "1.00"],
-        ["2", "–", "3", ".800", ".760", "3.00"],
-        ["4", ".000", ".200", "1.00"],
-        ["5", "–", "6", ".800", ".760", "3.00"],
+        ["1", "–", "0/0", "–", "1.00"],
+        ["2", "–", "3", ".800", "[.376", ".964]", "4/5", ".760", "3.00"],
+        ["4", ".000", "[.000", ".793]", "0/1", ".200", "1.00"],
+        ["5", "–", "6", ".800", "[.376", ".964]", "4/5", ".760", "3.00"],
     ]
 
 
 def measured(gap: float, error: float | None, rejection: float | None = 0.5, full: float | None = 0.9) -> str:
     timeline = calibrated(make_run(20))
-    rates = replace(scope(timeline).rates, tokens_per_round_se=error)
+    rates = replace(scope(timeline).rates, tokens_per_round_half_width=error)
     why = formula_gap(timeline.rounds, rates)
 
     def share(rate: float | None) -> AcceptanceRate:
@@ -185,12 +185,11 @@ def measured(gap: float, error: float | None, rejection: float | None = 0.5, ful
 def test_the_gap_is_read() -> None:
     above = "Acceptance varies: the formula, which assumes it does not, sits 0.21 above"
     causes = "A first draft is accepted .50 of the time after a rejection, .90 after a full acceptance."
-    assert measured(0.21, 0.1) == f"{above}. {causes}"
-    assert measured(-0.21, 0.1) == f"{above.replace('above', 'below')}. {causes}"
-    assert measured(0.21, 0.1, rejection=None) == f"{above}."
-    assert (
-        measured(0.19, 0.1) == "The formula and the measurement agree: 0.19 apart, within two standard errors (0.20)."
-    )
+    assert measured(0.21, 0.2) == f"{above}. {causes}"
+    assert measured(-0.21, 0.2) == f"{above.replace('above', 'below')}. {causes}"
+    assert measured(0.21, 0.2, rejection=None) == f"{above}."
+    agree = "The formula and the measurement agree: 0.19 apart, within the ± 0.20 of 95\xa0%."
+    assert measured(0.19, 0.2) == agree
     assert measured(0.21, None) == "Too few rounds to distinguish a gap from chance."
 
 
@@ -201,7 +200,7 @@ def test_times_and_speedups() -> None:
     lines = page(speed, small(), 78)
     assert fields(lines, "draft ")[:4] == ["6.00", "ms", "2.00", "ms"]
     assert fields(lines, "verify")[:2] == ["12.00", "ms"] and fields(lines, "verify")[-2:] == ["1.20", "T_p"]
-    assert fields(lines, "decide")[:2] == ["1.00", "ms"]
+    assert fields(lines, "decide ")[:2] == ["1.00", "ms"]
     assert fields(lines, "inspect")[:2] == ["0.50", "ms"]
     assert fields(lines, "T_p ")[:2] == ["10.00", "ms"]
     assert fields(lines, "T_q")[:2] == ["2.00", "ms"]
@@ -248,7 +247,7 @@ def test_at_k_0_no_alpha_pays() -> None:
 
 
 def test_a_slowdown_is_said_first() -> None:
-    rounds = [make_round(i, verdicts="✓✗·", timing=Timing(27.0, 10.0, 0.5, 0.5, 38.0)) for i in range(1, 5)]
+    rounds = [make_round(i, verdicts="✓✗·", timing=Timing(27.0, 10.0, 0.5, 0.5, 38.0)) for i in range(1, 17)]
     lines = page(speed, timeline_of(rounds, Calibration(10.0, 9.0, 8)))
     assert lines[0] == "Slower than the target alone: 0.53x by measured cost."  # 10 * 8 tokens / (4 * 37.5)
     assert fields(lines, "measured cost")[0] == "0.53x"

@@ -47,13 +47,13 @@ def rates_of(rounds: int = 37, calibration: Calibration | None = None) -> Rates:
 
 
 NUMBERS = replace(
-    rates_of(1),
+    rates_of(),
     alpha_tested=0.7284,
     alpha_tested_ci=(0.6349, 0.8051),
     alpha_overlap=0.7351,
     alpha_overlap_ci=(0.6831, 0.7871),
     tokens_per_round=3.0270,
-    tokens_per_round_se=0.2513,
+    tokens_per_round_half_width=0.2513,
     formula_at_tested=2.9301,
     formula_at_overlap=2.9644,
     c=5.37,
@@ -67,15 +67,16 @@ UNDEFINED = RunStats().segment_rates()
 def test_the_rates_line_as_designed() -> None:
     assert line(rate_fields(NUMBERS), 118) == (
         "α tested .728 [.635 .805]  overlap .735 ±.052  tokens/round 3.03 ±.25"
-        "  formula 2.93 | 2.96  c 5.4  model 1.68x  z +0.1"
+        "  c 5.4  measured 1.20x  model 1.68x  z +0.1"
     )
+    assert "formula 2.93 | 2.96" in line(rate_fields(NUMBERS), 140)
 
 
 def test_undefined_numbers_take_the_same_cells() -> None:
     empty, full = line(rate_fields(UNDEFINED), 118), line(rate_fields(NUMBERS), 118)
     assert empty == (
         "α tested –    [–    –   ]  overlap –    ±–     tokens/round    – ±–  "
-        "  formula    – |    –  c   –  model –      z    –"
+        "  c   –  measuring 0/16  model –      z    –"
     )
     assert width(empty) == width(full)
 
@@ -104,7 +105,7 @@ def test_numbers() -> None:
 def test_slower_than_the_target_is_said_whatever_the_room() -> None:
     slow = replace(NUMBERS, speedup_model=0.83, speedup_measured_cost=0.702)
     wide = line(rate_fields(slow), 180)
-    assert "model 0.83x  measured 0.70x: slower than the target alone" in wide
+    assert "measured 0.70x: slower than the target alone  model 0.83x" in wide
     assert "z +0.1" in line(rate_fields(slow), 118)
     for cells in (58, 78, 118):
         shown = line(rate_fields(slow), cells)
@@ -113,6 +114,22 @@ def test_slower_than_the_target_is_said_whatever_the_room() -> None:
     only_measured = replace(NUMBERS, speedup_measured_cost=0.9)
     assert "measured 0.90x: slower than the target alone" in line(rate_fields(only_measured), 160)
     assert "slower" not in line(rate_fields(NUMBERS), 160)
+
+
+def test_no_verdict_before_there_is_evidence() -> None:
+    """Under 16 rounds nothing is slower or faster, whatever the numbers, and no alarm colour is used."""
+    for rounds in range(1, 17):
+        early = replace(rates_of(rounds), speedup_model=0.4, speedup_measured_cost=0.5)
+        fields = rate_fields(early)
+        assert any(field.tone == "warning" for field in fields) == (rounds >= 16) == early.slower
+        assert ("slower" in line(fields, 200)) == (rounds >= 16)
+        assert (f"measuring {rounds}/16" in line(fields, 200)) == (rounds < 16)
+
+
+def test_times_that_contradict_are_said_instead_of_a_speedup() -> None:
+    shown = line(rate_fields(replace(NUMBERS, speedup_measured_cost=None, times_contradict=True)), 160)
+    assert "step times changed" in shown
+    assert "measured" not in shown
 
 
 def test_a_z_above_four_is_a_bug() -> None:

@@ -139,7 +139,6 @@ def summary_lines(stats: RunStats) -> list[str]:
     ends = rates.alpha_tested_ci
     interval = f" [{ends[0]:.3f} {ends[1]:.3f}]" if ends else ""
     times = " · ".join(f"{named(key)} ms" for key in ("draft_ms", "verify_ms", "decide_ms"))
-    slow = any(s is not None and s < 1 for s in (rates.speedup_model, rates.speedup_measured_cost))
     return [
         f"{rates.tokens} tokens in {rates.rounds} rounds ({rates.plain_rounds} plain)"
         f", ended: {safe_terminal_text(reason)}",
@@ -151,6 +150,7 @@ def summary_lines(stats: RunStats) -> list[str]:
         f" · formula {value('formula_at_tested')} at α tested,"
         f" {value('formula_at_overlap')} at α {rates.overlap_name}",
         f"{value('tokens_per_s')} tokens/s · {times} · {named('c')}",
-        f"speedup {value('speedup_model')} by the model, {value('speedup_measured_cost')} by measured cost"
-        f" · {named('best_k')} · {named('break_even_alpha')}" + " · slower than the target alone" * slow,
+        f"speedup {value('speedup_measured_cost')} by measured cost, {value('speedup_model')} by the model"
+        f" · best K {value('at_measured_cost.best_k')}, {value('best_k')} by the model"
+        f" · {named('break_even_alpha')}" + " · slower than the target alone" * rates.slower,
     ]

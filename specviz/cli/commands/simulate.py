@@ -121,8 +121,8 @@ def _print_one(run: Simulated, varying: bool) -> None:
     interval = f"  95 % [{_rate(ends[0])} {_rate(ends[1])}]" if ends else ""
     show(f"  accepted/tested  {_rate(out.alpha_tested)}{interval}{'' if out.z is None else f'  z {out.z:+.2f}'}")
     show()
-    error = "" if out.tokens_per_round_se is None else f" ± {out.tokens_per_round_se:.4f}"
-    show(f"  tokens/round     {out.tokens_per_round:.4f}{error} (standard error)")
+    error = "" if out.tokens_per_round_half_width is None else f" ± {out.tokens_per_round_half_width:.4f}"
+    show(f"  tokens/round     {out.tokens_per_round:.4f}{error}  95 %")
     show(f"  expected         {out.mean_tokens:.4f}  in closed form")
     if out.formula is not None:
         off = run.formula_off
@@ -191,7 +191,7 @@ def _print_side_by_side(runs: Sequence[Simulated], varying: bool) -> None:
 
 def _line(run: Simulated) -> list[str]:
     out, fit = run.outcome, run.fit
-    error = "" if out.tokens_per_round_se is None else f" ±{out.tokens_per_round_se:.3f}"
+    error = "" if out.tokens_per_round_half_width is None else f" ±{out.tokens_per_round_half_width:.3f}"
     return [
         run.rule.name,
         "yes" if run.rule.lossless else "no",

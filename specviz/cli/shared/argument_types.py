@@ -42,6 +42,13 @@ class Whole(Argument):
         raise ValueError(f"{text!r} is not a whole number {span}.")
 
 
+class DraftLength(Whole):
+    """K, or ``auto`` (None): chosen round by round."""
+
+    def read(self, text: str) -> Any:
+        return None if text == "auto" else super().read(text)
+
+
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 
 

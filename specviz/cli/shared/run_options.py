@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from specviz.cli.shared.argument_types import Condition, Device, NonEmpty, Pace, Real, Whole, is_utf8
+from specviz.cli.shared.argument_types import Condition, Device, DraftLength, NonEmpty, Pace, Real, Whole, is_utf8
 from specviz.core.drafters import DEFAULT_DRAFTER, DRAFTERS, WITHOUT_DRAFT_MODEL, DrafterOption, drafter_options
 from specviz.core.events import Settings
 from specviz.core.options import (
@@ -75,7 +75,13 @@ RUN_OPTIONS = [
         default=Settings().rule,
         help=f"Acceptance rule: {' or '.join(f'{rule.name} ({rule.help})' for rule in RULES.values())}.",
     ),
-    click.option("--k", type=Whole(0, MAX_K), default=4, help="Tokens drafted per round; 0: no drafting."),
+    click.option(
+        "--k",
+        type=DraftLength(0, MAX_K),
+        default=str(Settings().k),
+        metavar="NUMBER|auto",
+        help="Tokens drafted per round; 0: no drafting; auto: chosen round by round.",
+    ),
     click.option(
         "--temperature", type=Real(0, MAX_TEMPERATURE), default=1.0, help="Temperature of both models; 0: greedy."
     ),
@@ -146,14 +152,17 @@ def run_options(params: dict[str, Any], *, one_prompt: bool) -> RunOptions:
     """The RunOptions of the parsed options. Raises click.UsageError if they cannot be combined."""
     temperature = params["temperature"]
     draft_temperature = params["draft_temperature"]
+    if params["k"] is None and not params["calibrate"]:
+        raise click.UsageError("--k auto weighs K by step times, which --calibrate 0 leaves out. Remove one of them.")
     settings = Settings(
-        k=params["k"],
+        k=Settings().k if params["k"] is None else params["k"],
         temperature=temperature,
         draft_temperature=temperature if draft_temperature is None else draft_temperature,
         top_k=params["top_k"],
         top_p=params["top_p"] if params["top_p"] != 1.0 else None,
         drafter=params["drafter"],
         rule=params["rule"],
+        k_auto=params["k"] is None,
     )
     named = {field.name: params[field.name] for field in fields(PairOptions)}
     pair = PairOptions(**named | {"draft": _draft(params), "target": params["target"] or BUNDLED_TARGET})

@@ -85,15 +85,20 @@ def sampled(
     return Proposal(torch.cat(drafted), torch.cat(probs), us.tolist(), logits, model)
 
 
-def step_ms(model: CausalModel, last_id: int, repeats: int, stopped: Callable[[], bool]) -> float | None:
-    """Median milliseconds of feeding ``last_id`` and rolling it back. None once stopped."""
-    length = model.length
+def step_ms(
+    model: CausalModel, last_id: int, repeats: int, stopped: Callable[[], bool], *, ids: int = 1
+) -> float | None:
+    """Median milliseconds of feeding ``last_id``, ``ids`` times in one forward, and rolling back. None once stopped.
+    Logits after text that is not the run's do not count as its own: ``non_finite`` stays as it was."""
+    length, non_finite = model.length, model.non_finite
 
     def step() -> None:
-        model.feed([last_id], keep=1)
+        model.feed([last_id] * ids, keep=ids)
         model.roll_back_to(length)
 
     median = median_ms(model.device, step, repeats, stopped)
     if model.length != length:
         raise AssertionError("calibration changed a cache")
+    if ids > 1:
+        model.non_finite = non_finite
     return median

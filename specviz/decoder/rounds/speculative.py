@@ -112,8 +112,8 @@ class SpeculativeDecoder:
         start_s = time.perf_counter()
         k, plain_reason = self.draft_length(settings.k)
         random = RoundRandom(self._seed, index, k)
+        timer = StageTimer(self.target.device)
         while True:
-            timer = StageTimer(self.target.device)
             proposal = self.drafter.propose(self.ids, k, settings, random, stopped) if k else None
             if stopped() or (k and proposal is None):
                 return None
@@ -122,11 +122,11 @@ class SpeculativeDecoder:
                 break
             random.redraw(slot)
             self._roll_back()
-        accepted_s, position = time.perf_counter(), len(self.ids)
+        transferred_s, position = time.perf_counter(), len(self.ids)
         n_emitted, stop = self.commit([*results.ids[: results.n_accepted], results.last_id])
         committed_s = time.perf_counter()
         drafted, emitted = results.drafted(n_emitted), tuple(results.emitted(n_emitted))
-        draft_ms, verify_ms, decide_ms, inspect_ms = timer.read_ms()
+        draft_ms, verify_ms, decide_ms, inspect_ms, transfer_ms = timer.stages_ms(5)
         end_s = time.perf_counter()
         return Round(
             index=index,
@@ -143,7 +143,7 @@ class SpeculativeDecoder:
             timing=Timing(
                 draft_ms,
                 verify_ms,
-                decide_ms + (committed_s - accepted_s) * 1e3,
+                decide_ms + transfer_ms + (committed_s - transferred_s) * 1e3,
                 inspect_ms + (end_s - committed_s) * 1e3,
                 (end_s - start_s) * 1e3,
             ),
@@ -191,6 +191,7 @@ class SpeculativeDecoder:
                 distributions |= {"raw_p": raw_p, "raw_q": raw_q}
         timer.lap()
         on_host = to_host(numbers)
+        timer.lap()
         for role, model in models.items():
             model.raise_if_non_finite(on_host[f"non_finite_{role}"])
 

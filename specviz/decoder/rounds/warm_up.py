@@ -2,17 +2,25 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from specviz.core.events import Calibration, Event, Round
+from specviz.core.events import Calibration, Event, Notice, Progress, Round, VerifyTime
 from specviz.decoder.drafters.model import step_ms
 from specviz.decoder.drafters.protocol import Drafter
 from specviz.decoder.models.causal_model import CausalModel
+from specviz.decoder.rounds.drift import Drift
 from specviz.decoder.rounds.speculative import SpeculativeDecoder
 
 IDLE_S = 0.02
 """Seconds without a forward after which the next ones are slower."""
 REWARM_S = 0.05
 """Seconds of forwards after which they are not."""
+VERIFY_IDS = (2, 4, 8, 16)
+"""Block sizes of which calibration times a forward of the target, so that every K has a cost."""
+VERIFY_REPEATS = 3
+"""How often it times each."""
+SLOW_STEP_MS = 100.0
+"""With a slower step of the target, once."""
 STARTUP_S = 0.1
 """Seconds for which other threads may be busy with the start of a run."""
 
@@ -33,14 +41,6 @@ def steps_are_slow(models: Sequence[CausalModel], slow_step_bytes: int) -> bool:
     CPU takes no longer than later ones, so it needs no warm-up either."""
     weights = [weight for model in models for weight in model.model.parameters()]
     return all(weight.device.type == "cpu" for weight in weights) and sum(w.nbytes for w in weights) > slow_step_bytes
-
-
-def insert_after_first(rounds: Iterator[Round], more: Callable[[], Iterator[Event]]) -> Iterator[Event]:
-    """The rounds, with ``more`` after the first."""
-    for n, round_ in enumerate(rounds):
-        yield round_
-        if n == 0:
-            yield from more()
 
 
 def keep_warm(run: SpeculativeDecoder, models: Sequence[CausalModel], rounds: Iterator[Round]) -> Iterator[Round]:
@@ -73,9 +73,66 @@ def absorb_startup(target: CausalModel, last_id: int) -> None:
 
 
 def calibrate(
-    target: CausalModel, drafter: Drafter, ids: list[int], repeats: int, stopped: Callable[[], bool]
+    target: CausalModel,
+    drafter: Drafter,
+    ids: list[int],
+    repeats: int,
+    stopped: Callable[[], bool],
+    *,
+    verify_ids: Sequence[int] = VERIFY_IDS,
 ) -> Calibration | None:
-    """T_p and T_q: medians of one-token steps on the last of ``ids``, rolled back. None once stopped."""
+    """T_p, T_q and T_verify of ``verify_ids``: medians of forwards on the last of ``ids``, rolled back. None once
+    stopped."""
     draft_ms = drafter.step_ms(ids[-1], repeats, stopped) if drafter.room(len(ids)) else None
     target_ms = step_ms(target, ids[-1], repeats, stopped)
-    return None if target_ms is None else Calibration(target_ms, draft_ms, len(ids))
+    if target_ms is None:
+        return None
+    several = 1 if target_ms > SLOW_STEP_MS else min(repeats, VERIFY_REPEATS)
+    verify_times = []
+    for m in verify_ids:
+        if target.length + m > target.context:
+            break
+        ms = step_ms(target, ids[-1], several, stopped, ids=m)
+        if ms is None:
+            return None
+        verify_times.append(VerifyTime(m, ms))
+    return Calibration(target_ms, draft_ms, len(ids), tuple(verify_times))
+
+
+class StepTimes:
+    """The calibrations of a run: before its rounds, after the first one, or when they no longer hold."""
+
+    def __init__(self, run: SpeculativeDecoder, repeats: int, drift_rounds: int, stopped: Callable[[], bool]) -> None:
+        """``repeats``: timed steps of each model, 0 to time none. ``drift_rounds``: see ``RunOptions``."""
+        self._run, self._repeats, self._stopped = run, repeats, stopped
+        self._drift = Drift(drift_rounds)
+        self._timed_drafter: str | None = None
+
+    def calibration(self, drafter: str, from_round: int = 1) -> Iterator[Event]:
+        """The calibration at the present length with the active ``drafter``, if requested and there is room for it."""
+        run = self._run
+        self._timed_drafter = drafter
+        if self._repeats and run.target.length < run.target.context:
+            yield Progress("calibrating")
+            absorb_startup(run.target, run.ids[-1])
+            timed = calibrate(run.target, run.drafter, run.ids, self._repeats, self._stopped)
+            if timed is not None:
+                timed = replace(timed, from_round=from_round, drafter=drafter)
+                self._drift.add_calibration(timed)
+                yield timed
+
+    def recalibrate(self, rounds: Iterator[Round]) -> Iterator[Event]:
+        """The rounds, with a calibration after the first one that lacks it, of a new drafter, and after drift."""
+        for round_ in rounds:
+            yield round_
+            self._drift.add_round(round_)
+            drafter, since = round_.settings.drafter, self._drift.since
+            if self._timed_drafter is None:
+                yield from self.calibration(drafter)
+            elif round_.stop is not None:
+                return
+            elif drafter != self._timed_drafter:
+                yield from self.calibration(drafter, round_.index)
+            elif since is not None:
+                yield Notice(self._drift.words)
+                yield from self.calibration(drafter, since)

@@ -60,6 +60,11 @@ class StageTimer:
             torch.mps.synchronize()
         self._times.append(time.perf_counter())
 
+    def stages_ms(self, n: int) -> list[float]:
+        """Milliseconds of each of ``n`` stages, over all the times that they were run through."""
+        laps = self.read_ms()
+        return [sum(laps[stage::n]) for stage in range(n)]
+
     def read_ms(self) -> list[float]:
         """Milliseconds of each stage."""
         if self._device.type == "cuda":

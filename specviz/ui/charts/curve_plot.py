@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from specviz.maths.estimators import Interval
 from specviz.render.cells import Line
-from specviz.render.chart import AXIS_ROWS, Grid, Layer
+from specviz.render.chart import AXIS_ROWS, Grid, Layer, dashed
 from specviz.render.chart_painter import paint
 from specviz.render.k_axis import curve, k_grid, k_ticks, level_line, scale, sign, upright, y_axis
 from specviz.ui.widgets.cell_widget import CellWidget
@@ -17,16 +17,18 @@ _MIN_ROWS_FOR_KEY = 9
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """A value at ``k``, and its 95 % interval where there is one."""
+    """A value at ``k``, its 95 % interval where there is one, and what it is called."""
 
     k: int
     value: float
     interval: Interval | None = None
+    name: str = "measured"
 
 
 @dataclass(frozen=True, slots=True)
 class CurveView:
-    """``values`` at K = 0, ..., 32 on an axis from ``low``. ``limit`` and ``even`` are levels, named in the key."""
+    """``values`` at K = 0, ..., 32 on an axis from ``low``. ``limit`` and ``even`` are levels, named in the key.
+    ``model``: the same by the paper's model, empty where ``values`` are the model's."""
 
     title: str
     values: tuple[float, ...]
@@ -36,11 +38,12 @@ class CurveView:
     measured: MeasuredPoint | None = None
     limit: tuple[str, float] | None = None
     even: tuple[str, float] | None = None
+    model: tuple[float, ...] = ()
 
     @property
     def high(self) -> float:
         """The top of the axis; a limit is included if that leaves half of the height to the curve."""
-        largest = max(self.values)
+        largest = max(*self.values, *self.model)
         if self.measured:
             largest = max(largest, self.measured.value, *(self.measured.interval or ()))
         if self.limit and self.limit[1] - self.low <= 2 * (largest - self.low):
@@ -95,7 +98,10 @@ class CurvePlot(CellWidget, panel=True):
             layers.append(level_line(grid, "level", view.even[1], signs.dash))
         if view.limit:
             layers.append(level_line(grid, "limit", view.limit[1], self._double))
-        layers.append(curve(grid, "line", view.values, signs))
+        main = curve(grid, "line", view.values, signs)
+        if view.model:
+            layers.append(dashed(curve(grid, "limit", view.model, signs, ascii_marker=signs.dash), above=main))
+        layers.append(main)
         layers.append(sign(grid, "chosen", CHOSEN, view.k, grid.high))
         at = view.measured
         if at and at.interval:
@@ -118,7 +124,10 @@ class CurvePlot(CellWidget, panel=True):
             entries.append((BEST, "best", "best"))
         if view.measured:
             ends = signs.test if view.measured.interval else ""
-            entries.append((signs.times + ends, "measured", "measured, 95 %" if ends else "measured"))
+            name = view.measured.name
+            entries.append((signs.times + ends, "measured", f"{name}, 95 %" if ends else name))
+        if view.model:
+            entries += [(signs.line, "line", "measured cost"), (signs.dash, "limit", "model")]
         for level, sign_, style in ((view.limit, self._double, "limit"), (view.even, signs.dash, "level")):
             if level and view.low <= level[1] <= high:
                 entries.append((sign_, style, level[0]))

@@ -16,6 +16,7 @@ from specviz.lab.model import (
     Name,
     SliderValues,
     cost,
+    measured_cost_curve,
     slider_fraction,
     speed_curve,
     starting_values,
@@ -23,7 +24,8 @@ from specviz.lab.model import (
     values_origin,
     written_formulas,
 )
-from specviz.maths.formula_table import Row
+from specviz.maths.formula_table import Row, best_k_label
+from specviz.maths.step_costs import best_k as best_of
 from specviz.render.glyphs import glyphs
 from specviz.render.numbers import fixed, pluralised, prob
 from specviz.render.screen_text import in_ascii
@@ -161,36 +163,45 @@ class LabScreen(Screen[None]):
         return CurveView(title, token_curve(chosen.alpha), 1.0, chosen.k, measured=measured, limit=limit)
 
     def _speed_view(self, chosen: Row) -> CurveView:
-        best = self._words(
-            f"best K {'≥ ' if chosen.best_k >= MAX_K else ''}{chosen.best_k}: {chosen.best_speedup:.2f}×"
-        )
+        """By measured cost, if the run has step times, before the paper's model."""
+        point, by_cost, best_k = self.point, None, chosen.best_k
+        title = f"best K {best_k_label(chosen.best_k)}: {chosen.best_speedup:.2f}×"
+        if point and point.costs:
+            by_cost = measured_cost_curve(chosen.alpha, point.costs)
+            best_k = best_of(by_cost)
+            model = title.removeprefix("best K ")
+            title = f"best K {best_k_label(best_k)}: {by_cost[best_k]:.2f}× measured, {model} model"
         return CurveView(
-            f"speedup over K   {best}",
-            speed_curve(chosen.alpha, chosen.c),
+            self._words(f"speedup   {title}" if by_cost else f"speedup over K   {title}"),
+            by_cost or speed_curve(chosen.alpha, chosen.c),
             0.0,
             chosen.k,
-            best_k=chosen.best_k,
+            best_k=best_k,
             measured=self._measured_speed(),
-            limit=("ceiling", chosen.ceiling),
+            limit=None if by_cost else ("ceiling", chosen.ceiling),
             even=("even", 1.0),
+            model=speed_curve(chosen.alpha, chosen.c) if by_cost else (),
         )
 
     def _measured_speed(self) -> MeasuredPoint | None:
-        """Tokens a round of those that drafted K, for their K draft steps: N c / (c + K)."""
+        """The speedup by measured cost; without step times, the model's at measured tokens/round, N c / (c + K)."""
         point = self.point
-        if point is None or point.at_k is None or point.c is None:
+        if point is None:
+            return None
+        if point.speedup is not None:
+            return MeasuredPoint(min(point.k, MAX_K), point.speedup)
+        if point.at_k is None or point.c is None:
             return None
         cost, ends = 1 + point.k / point.c, point.at_k.ci
-        return MeasuredPoint(
-            min(point.k, MAX_K), point.at_k.value / cost, (ends[0] / cost, ends[1] / cost) if ends else None
-        )
+        interval = (ends[0] / cost, ends[1] / cost) if ends else None
+        return MeasuredPoint(min(point.k, MAX_K), point.at_k.value / cost, interval, "model at measured tokens/round")
 
     def _comparison(self) -> tuple[str, ...]:
         """The run's tokens a round beside the formula for the same rounds."""
         point = self.point
         if point is None or point.tokens_per_round is None:
             return ()
-        error = "" if point.tokens_per_round_se is None else f" ± {point.tokens_per_round_se:.2f}"
+        error = "" if point.half_width is None else f" ± {point.half_width:.2f}"
         at = f"mean K {fixed(point.mean_k, 2)}" if point.mixed else f"K {point.k}"
         lines = [f"measured {fixed(point.tokens_per_round, 2)}{error} at {at}"]
         if point.formula_at_tested is not None:

@@ -132,6 +132,10 @@ class MainActions(RunActions):
         self.playback.change_k(steps)
         self.refresh_settings()
 
+    def action_auto_k(self) -> None:
+        self.playback.choose_k()
+        self.refresh_settings()
+
     def action_temperature(self, steps: int) -> None:
         self.playback.change_temperature(steps)
         self.refresh_settings()
@@ -171,7 +175,7 @@ class MainActions(RunActions):
 
         timeline = self.timeline
         point = lab_point(
-            timeline.rates,
+            timeline.stats.segment_rates(timeline.last_complete),
             timeline.settings,
             timeline.rounds,
             (timeline.shown, timeline.row),

@@ -115,7 +115,7 @@ class MetricsScreen(Dialog[tuple[int, int]]):
             timeline.last_complete,
             timeline.total,
             timeline.over,
-            timeline.stats.calibration,
+            tuple(timeline.stats.calibrations),
         )
         if now == self._shown:
             return

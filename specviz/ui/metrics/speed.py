@@ -39,12 +39,22 @@ def _page(view: SpeedView, rates: Rates, lacking: str, cells: int, glyphs: Glyph
     two = cells >= _TWO_BLOCKS
     costs = _block("Median times of a round", round_facts(view, rates), _ROUND if two else cells, glyphs)
     steps = _block("One step of each model", step_facts(view, rates), cells - _ROUND - 4 if two else cells, glyphs)
+    at, best = view.at_measured_cost, view.best_k
+    measured_best = at.best_k if at else None
+    beside = two and at is not None and bool(view.curve)
+    room = (cells - 4) // 2 if beside else cells
+    curves = (
+        curve_lines("Speedup by measured cost over K", at.curve if at else (), view.k, measured_best, room, glyphs),
+        curve_lines("Speedup by the model over K", [value for _, value in view.curve], view.k, best, room, glyphs),
+    )
     return stacked(
         paragraph(slower(view), cells, glyphs, "warning") if view.slower else [],
         two_columns(costs, steps, _ROUND) if two else stacked(costs, steps),
-        _block("Speedup over the target alone", speedup_facts(view, rates), cells, glyphs),
+        _block("Speedup over the target alone, by measured cost", measured_facts(view, rates), cells, glyphs),
+        paragraph(parting(view, rates), cells, glyphs, "strong"),
+        _block("The same by the paper's model", speedup_facts(view, rates), cells, glyphs),
         paragraph(lacking, cells, glyphs, "warning"),
-        curve_lines(view, cells, glyphs),
+        two_columns(*curves, cells // 2) if beside else stacked(*curves),
     )
 
 
@@ -103,17 +113,39 @@ def step_facts(view: SpeedView, rates: Rates) -> list[FactRow]:
     ]
 
 
+def measured_facts(view: SpeedView, rates: Rates) -> list[FactRow]:
+    at = view.at_measured_cost
+    words = {"speedup_measured_cost": NUMBER["speedup_measured_cost"].meaning + _cost_words(rates)}
+    if at is not None:
+        low, high = at.best_k_interval
+        words["at_measured_cost.best_k"] = (
+            "do not speculate: no K is faster than the target alone."
+            if at.best_k == 0
+            else f"{low} to {high} at the ends of α's 95\xa0%."
+            if low < high
+            else "the same at both ends of α's 95\xa0%."
+        )
+    tone = _tone(rates.speedup_measured_cost) if rates.judgeable else "text"
+    return number_facts(
+        "measured cost", rates, words, {"speedup_measured_cost": tone, "at_measured_cost.best_k": "accent"}
+    )
+
+
+def parting(view: SpeedView, rates: Rates) -> str:
+    """Where measured cost and model part, or why there is no measured cost."""
+    if rates.times_contradict:
+        return "A round took less time than one target step did when steps were timed: these times no longer hold."
+    return view.at_measured_cost.sentence if view.at_measured_cost else ""
+
+
 def speedup_facts(view: SpeedView, rates: Rates) -> list[FactRow]:
     k = "–" if view.k is None else str(view.k)
-    at = f" at α tested {prob(rates.alpha_tested)} and K {k}."
     words = {
-        "speedup_model": NUMBER["speedup_model"].meaning + at,
-        "speedup_measured_cost": NUMBER["speedup_measured_cost"].meaning + _cost_words(rates),
+        "speedup_model": f"{NUMBER['speedup_model'].meaning} at α tested {prob(rates.alpha_tested)} and K {k}.",
         "best_k": _best_words(view),
         "break_even_alpha": _break_even_words(view),
     }
-    styles = {key: _tone(getattr(rates, key)) for key in ("speedup_model", "speedup_measured_cost")}
-    return number_facts("speedup", rates, words, styles | {"best_k": "accent"})
+    return number_facts("speedup", rates, words, {"speedup_model": "text", "best_k": "accent"})
 
 
 def _cost_words(rates: Rates) -> str:

@@ -25,7 +25,7 @@ from specviz.ui.metrics.blocks import (
 )
 from specviz.ui.metrics.scope import Scope
 
-_TWO_BLOCKS = 108
+_TWO_BLOCKS = 124
 _HISTOGRAM, _BAR = 46, 26
 
 
@@ -44,10 +44,10 @@ def _page(rates: Rates, why: FormulaGap, cells: int, glyphs: Glyphs) -> Lines:
 
 
 def length_facts(rates: Rates) -> list[FactRow]:
-    from_16 = " (from 16 rounds on)" if rates.tokens_per_round_se is None else ""
+    from_16 = " (from 16 rounds on)" if rates.tokens_per_round_half_width is None else ""
     rounds = pluralised(sum(rates.histogram.values()), "uncut round")
     words = {
-        "tokens_per_round": f"mean N of {rounds}, ± one standard error{from_16} by batch means.",
+        "tokens_per_round": f"mean N of {rounds}, ± 95\xa0% by batch means{from_16}.",
         "formula_at_tested": f"{NUMBER['formula_at_tested'].meaning} at α tested {prob(rates.alpha_tested)},"
         " over the K of each round.",
         "formula_at_overlap": f"the same at α {rates.overlap_name} {prob(rates.alpha_overlap)}.",
@@ -58,14 +58,14 @@ def length_facts(rates: Rates) -> list[FactRow]:
 
 def reading(rates: Rates, why: FormulaGap) -> str:
     """The gap, and the first of its causes, in words."""
-    gap, error = why.gap, rates.tokens_per_round_se
+    gap, error = why.gap, rates.tokens_per_round_half_width
     if gap is None:
         return "No draft was tested, so the formula predicts nothing."
     if error is None:
         return "Too few rounds to distinguish a gap from chance."
     apart = f"{abs(gap):.2f}"
-    if abs(gap) <= 2 * error:
-        return f"The formula and the measurement agree: {apart} apart, within two standard errors ({2 * error:.2f})."
+    if abs(gap) <= error:
+        return f"The formula and the measurement agree: {apart} apart, within the ± {error:.2f} of 95\xa0%."
     side = "above" if gap > 0 else "below"
     words = f"Acceptance varies: the formula, which assumes it does not, sits {apart} {side}"
     before, after = (prob(share.rate, 2) for share in (why.first_after_rejection, why.first_after_full))
@@ -129,18 +129,17 @@ def _share_row(name: str, share: AcceptanceRate, glyphs: Glyphs) -> list[Part]:
 
 def _drift(why: FormulaGap, rates: Rates, glyphs: Glyphs) -> Lines:
     """The text in four stretches."""
-    names = "rounds", "α tested", f"α {rates.overlap_name}", "tokens/round"
+    names = "rounds", "α tested", "95 %", "accepted", f"α {rates.overlap_name}", "tokens/round"
     head: list[Part] = [(name, "head") for name in names]
     rows: list[list[Part]] = [
         [
-            (" – ".join(map(str, sorted({stretch.first, stretch.last}))), "text"),
-            (prob(stretch.share.rate, none=glyphs.none), "tested"),
+            *_share_row(" – ".join(map(str, sorted({stretch.first, stretch.last}))), stretch.share, glyphs),
             (prob(stretch.overlap, none=glyphs.none), "all"),
             (fixed(stretch.tokens_per_round, 2, glyphs.none), "measured"),
         ]
         for stretch in why.by_quarter
     ]
-    return [heading("Does it drift over the text?", glyphs), *_table([head, *rows], glyphs, right=(1, 2, 3))]
+    return [heading("Does it drift over the text?", glyphs), *_table([head, *rows], glyphs, right=(1, 3, 4, 5))]
 
 
 def _table(rows: list[list[Part]], glyphs: Glyphs, right: tuple[int, ...]) -> Lines:

@@ -159,11 +159,14 @@ def figure_fields(rates: LiveRates, cells: int, glyphs: Glyphs = UNICODE) -> lis
         ("tokens/round", fixed(rates.tokens_per_round, 2, none).ljust(5)),
         ("formula", fixed(rates.formula_at_tested, 2, none).ljust(5)),
     ]
-    if rates.c is not None:
-        speedup = none if rates.speedup_model is None else f"{rates.speedup_model:.2f}{glyphs.times}"
-        figures.append(("model" if cells < _ROOMY else "speedup, model", speedup.ljust(5)))
-    if cells and sum(len(name) + len(value) + 2 * GAP for name, value in figures) - GAP > cells:
-        del figures[2]
+    speedups = [("measured", rates.speedup_measured_cost), ("model", rates.speedup_model)]
+    if rates.target_step_ms is not None:
+        roomy = "speedup, " if cells >= _ROOMY else ""
+        for name, value in speedups:
+            figures.append((roomy + name, (none if value is None else f"{value:.2f}{glyphs.times}").ljust(5)))
+    for spare in (-1, 2):
+        if cells and sum(len(name) + len(value) + 2 * GAP for name, value in figures) - GAP > cells:
+            del figures[spare]
     taken = sum(len(name) + len(value) + 2 * GAP for name, value in figures)
     gap = " " * max(0, min(_FAR, (cells - taken) // len(figures)))
     return [

@@ -258,12 +258,29 @@ class Playback:
         """Show another of the prepared runs, counted from 0."""
         self.begin(replace(self.request, recording=number), paused=paused, at=at)
 
+    @property
+    def k(self) -> int:
+        """K of the next round; while it is chosen round by round, that of the last one."""
+        last = self.timeline.stats.settings()
+        return last.k if self.settings.k_auto and last else self.settings.k
+
     def can_change_k(self, steps: int) -> bool:
-        return self.capabilities.can_change_settings and 0 <= self.settings.k + steps <= MAX_K
+        return self.capabilities.can_change_settings and 0 <= self.k + steps <= MAX_K
 
     def change_k(self, steps: int) -> None:
+        """Draft ``steps`` more tokens from the next round on, and as many in every later one."""
         if self.can_change_k(steps):
-            self._change(replace(self.settings, k=self.settings.k + steps))
+            self._change(replace(self.settings, k=self.k + steps, k_auto=False))
+
+    @property
+    def can_choose_k(self) -> bool:
+        """Whether K may be chosen round by round, which takes step times."""
+        return self.capabilities.can_change_settings and bool(self.timeline.stats.calibrations)
+
+    def choose_k(self) -> None:
+        """Let K be chosen round by round from the next one on, or keep it as it is now."""
+        if self.can_choose_k:
+            self._change(replace(self.settings, k=self.k, k_auto=not self.settings.k_auto))
 
     def can_change_temperature(self, steps: int) -> bool:
         return self.capabilities.can_change_settings and (

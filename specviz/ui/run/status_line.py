@@ -8,6 +8,7 @@ from typing import Any, Literal
 from specviz.core.drafters import drafter_spec
 from specviz.core.events import End, Progress, Settings, Stage
 from specviz.core.safe_text import clip, width
+from specviz.maths.estimators import MIN_ROUNDS
 from specviz.render.explanations import END_REASONS
 from specviz.render.numbers import plus_minus, prob, speedup_text
 from specviz.render.screen_text import literal
@@ -30,6 +31,8 @@ STAGES: dict[Stage, str] = {
     "recording": "recorded rounds",
 }
 GAP = 2
+FEW_TESTS = 30
+"""A rate of fewer tests is shown with their number."""
 DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
 
 
@@ -71,45 +74,52 @@ def signed(value: float | None) -> str:
 
 
 def short_error(value: float | None) -> str:
-    """A standard error in three cells where it is below 1."""
+    """± half the width of a 95 % interval, in four cells where that is below 1."""
     if value is None:
         return "±–  "
     text = f"{value:.2f}"
     return f"±{text[1:] if text.startswith('0') else text}"
 
 
-def warnings(rates: LiveRates) -> list[StatusField]:
-    """Warnings: a run slower than without drafting, and numbers that contradict the rule."""
-    fields = []
-    if rates.contradicts:
-        z = "" if rates.agreement_z is None else f"|z| {abs(rates.agreement_z):.1f} > 4, "
-        fields.append(
-            StatusField((f"BUG: {z}acceptance contradicts its probability", f"BUG: {z or 'acceptance'}"), 0, "error")
-        )
+def contradiction(rates: LiveRates) -> list[StatusField]:
+    """A warning where acceptance contradicts the rule."""
+    if not rates.contradicts:
+        return []
+    z = "" if rates.agreement_z is None else f"|z| {abs(rates.agreement_z):.1f} > 4, "
+    return [StatusField((f"BUG: {z}acceptance contradicts its probability", f"BUG: {z or 'acceptance'}"), 0, "error")]
+
+
+def speed_fields(rates: LiveRates) -> list[StatusField]:
+    """The speedup by measured cost before the model's, and a verdict once there are rounds enough for one."""
+    tone: Tone = "warning" if rates.slower else "strong" if rates.judgeable else "plain"
+    measured = f"measured {speedup_text(rates.speedup_measured_cost)}".ljust(14)
+    if rates.times_contradict:
+        measured = "step times changed"
+    elif not rates.judgeable:
+        measured = f"measuring {rates.uncut_rounds}/{MIN_ROUNDS}".ljust(14)
     slow = "slower than the target alone"
-    if rates.speedup_measured_cost is not None and rates.speedup_measured_cost < 1:
-        fields.append(
-            StatusField((f"measured {speedup_text(rates.speedup_measured_cost)}: {slow}", slow), 1, "warning")
-        )
-    elif rates.speedup_model is not None and rates.speedup_model < 1:
-        fields.append(StatusField((slow,), 1, "warning"))
-    return fields
+    forms = (f"{measured.rstrip()}: {slow}", slow) if rates.slower else (measured,)
+    return [
+        StatusField(forms, 1 if rates.slower else 2, tone),
+        StatusField((f"model {speedup_text(rates.speedup_model)}".ljust(11), ""), 6),
+    ]
 
 
 def rate_fields(rates: LiveRates) -> list[StatusField]:
     """The second line: the rates of the current segment, each under its own name."""
-    tested = f"α tested {rate(rates.alpha_tested)}"
+    few = f" = {rates.accepted}/{rates.tested}" if 0 < rates.tested < FEW_TESTS else ""
+    tested = f"α tested {rate(rates.alpha_tested)}{few}"
     overlap = f"{rates.overlap_name} {rate(rates.alpha_overlap)}"
     tokens = f"tokens/round {number(rates.tokens_per_round)}"
     formula = f"formula {number(rates.formula_at_tested)} | {number(rates.formula_at_overlap)}"
     fields = [
         StatusField((f"{tested} {interval(rates.alpha_tested_ci)}", tested), 2, "strong"),
         StatusField((f"{overlap} {spread(rates.alpha_overlap, rates.alpha_overlap_ci)}", overlap, ""), 5),
-        StatusField((f"{tokens} {short_error(rates.tokens_per_round_se)}", tokens, ""), 2, "strong"),
+        StatusField((f"{tokens} {short_error(rates.tokens_per_round_half_width)}", tokens, ""), 2, "strong"),
         StatusField((formula, ""), 7),
-        StatusField((f"c {number(rates.c, 1, 3)}", ""), 6),
-        StatusField((f"model {speedup_text(rates.speedup_model)}".ljust(11), ""), 3),
-        *warnings(rates),
+        StatusField((f"c {number(rates.c, 1, 3)}", ""), 7),
+        *speed_fields(rates),
+        *contradiction(rates),
         StatusField((f"z {signed(rates.agreement_z)}", ""), 4),
     ]
     if rates.first > 1:
@@ -197,7 +207,7 @@ def run_fields(view: RunStatus) -> list[StatusField]:
         StatusField((where, ""), 6, "quiet"),
         StatusField((f"rule {literal(view.rule)}", ""), 7, "quiet"),
         *drafting(view.shown.drafter, view.next.drafter),
-        changing("K", f"{view.shown.k}", f"{view.next.k}"),
+        changing("K", draft_length(view.shown), "auto" if view.next.k_auto else f"{view.next.k}"),
         changing("T", temperatures(view.shown), temperatures(view.next)),
         *([StatusField((f"seed {view.seed}",), 2)] if view.seed is not None else []),
         StatusField((pace(view.pace), ""), 5, "quiet"),
@@ -210,8 +220,12 @@ def computing(device: str, dtype: str) -> str:
     return " ".join(filter(None, (literal(device), DTYPES.get(dtype, literal(dtype)))))
 
 
+def draft_length(settings: Settings) -> str:
+    return f"auto {settings.k}" if settings.k_auto else f"{settings.k}"
+
+
 def changing(name: str, now: str, then: str) -> StatusField:
-    if now == then:
+    if now.split()[0] == then:
         return StatusField((f"{name} {now}",), 1)
     return StatusField((f"{name} {now}→{then} next", f"{name} {now}→{then}"), 1, "accent")
 
