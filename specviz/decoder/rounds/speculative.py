@@ -109,10 +109,9 @@ class SpeculativeDecoder:
     def _round(self, index: int, settings: Settings, stopped: Callable[[], bool]) -> Round | None:
         """One round, None if ``stopped`` before its verification."""
         self.switch_drafter(settings.drafter)
-        start_s = time.perf_counter()
+        start_s, timer = time.perf_counter(), StageTimer(self.target.device)
         k, plain_reason = self.draft_length(settings.k)
         random = RoundRandom(self._seed, index, k)
-        timer = StageTimer(self.target.device)
         while True:
             proposal = self.drafter.propose(self.ids, k, settings, random, stopped) if k else None
             if stopped() or (k and proposal is None):
@@ -191,7 +190,6 @@ class SpeculativeDecoder:
                 distributions |= {"raw_p": raw_p, "raw_q": raw_q}
         timer.lap()
         on_host = to_host(numbers)
-        timer.lap()
         for role, model in models.items():
             model.raise_if_non_finite(on_host[f"non_finite_{role}"])
 
@@ -203,7 +201,9 @@ class SpeculativeDecoder:
 
         us, detail = (proposal.us, proposal.detail) if proposal else ((), ())
         tests = random.tests(k).tolist()
-        return HostResults(on_host, us, tests, outcome.slots, detail, self.vocabulary, distribution)
+        results = HostResults(on_host, us, tests, outcome.slots, detail, self.vocabulary, distribution)
+        timer.lap()
+        return results
 
     def commit(self, ids: Sequence[int]) -> tuple[int, StopReason | None]:
         """Append ``ids`` up to the end of the text and roll both caches back. How many, and why the text ends."""
