@@ -134,4 +134,4 @@ def test_the_stages_of_a_round_are_all_of_its_time(shelf: Shelf) -> None:
     stages = [(r.timing.draft_ms, r.timing.verify_ms, r.timing.decide_ms, r.timing.inspect_ms) for r in run.rounds]
     left = [known(r.timing.total_ms) - sum(map(known, each)) for r, each in zip(run.rounds, stages, strict=True)]
     assert min(left) >= -1e-6
-    assert median(left) < 0.1  # ms
+    assert median(left) < 0.2  # milliseconds; the transfer alone takes more on a busy machine
