@@ -65,12 +65,12 @@ def visible(data: bytes | None, *, ascii: bool = False) -> str:
     return _SPACES_THAT_MATTER.sub(spaces, text)
 
 
-@lru_cache(maxsize=8192)
 def visible_path(path: str | Path) -> str:
     """The name of a file for a sentence, ``visible`` also where it is not valid UTF-8."""
     return visible(str(path).encode("utf-8", "surrogateescape"))
 
 
+@lru_cache(maxsize=8192)
 def clip(text: str, cells: int, *, ascii: bool = False, count: bool = True) -> str:
     """``text`` cut to at most ``cells`` cells, never inside a wide character or a cluster. A cut text ends in ``…``
     (ASCII ``~``); a very long one, where there is room and ``count`` asks for it, in ``…`` and its number of
