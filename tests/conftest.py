@@ -17,7 +17,7 @@ import pytest
 
 from tests.bundled_run import record_bundled
 
-hypothesis.settings.register_profile("specviz", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("specviz", deadline=None)
 hypothesis.settings.load_profile("specviz")
 
 LOCAL = (None, "", "127.0.0.1", "::1", "localhost")

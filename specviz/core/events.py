@@ -196,8 +196,6 @@ class Round:
 
     @property
     def untested_tokens(self) -> tuple[Drafted, ...]:
-        if self.path is None:
-            return self.drafted[self.tested :] if self.n_rejected else ()
         return tuple(d for d in self.drafted if d.verdict == "untested")
 
     @property
@@ -217,11 +215,7 @@ class Round:
     @property
     def rejected_row(self) -> int | None:
         """The row of the first rejected token; None without a rejection."""
-        if self.tested == self.n_accepted:
-            return None
-        if self.path is None:
-            return self.n_accepted
-        return next(row for row, d in enumerate(self.drafted) if d.verdict == "rejected")
+        return next((row for row, d in enumerate(self.drafted) if d.verdict == "rejected"), None)
 
     @property
     def first_rejected(self) -> Drafted | None:

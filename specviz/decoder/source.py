@@ -78,7 +78,7 @@ class LiveSource:
         if not any(model.rollback.slow for model in pair.models):
             rounds = keep_warm(run, pair.models, rounds)
         last: Round | None = None
-        for event in steps.recalibrate(rounds):
+        for event in steps.with_calibrations(rounds):
             auto_k.add(event)
             if isinstance(event, Round):
                 last = event

@@ -53,6 +53,18 @@ def best_k(alpha: float, c: float, limit: int = MAX_K) -> tuple[int, float]:
     return k, speedup(alpha, k, c)
 
 
+def alpha_for(k: int, accepted: float) -> float:
+    """The alpha that solves alpha + alpha^2 + ... + alpha^k = ``accepted``, for 0 <= ``accepted`` <= k: the rate at
+    which a round of k drafts accepts so many."""
+    low, high = 0.0, 1.0
+    while low < (middle := (low + high) / 2.0) < high:
+        if _power_sum(middle, k) < accepted:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
 def break_even_alpha(k: int, c: float) -> float | None:
     """The alpha that solves E[N](alpha, k) = 1 + k / c, where speculating costs exactly what it gains. E[N] = 1 + alpha
     + ... + alpha^k rises with alpha from 1 to k + 1, so for c >= 1 there is exactly one. None if there is none: c < 1
@@ -64,13 +76,7 @@ def break_even_alpha(k: int, c: float) -> float | None:
     needed = k / c  # of alpha + alpha^2 + ... + alpha^k, which rises from 0 to k over [0, 1]
     if needed == 0.0:
         return 0.0
-    low, high = 0.0, 1.0
-    while low < (middle := (low + high) / 2.0) < high:
-        if _power_sum(middle, k) < needed:
-            low = middle
-        else:
-            high = middle
-    return high
+    return alpha_for(k, needed)
 
 
 def ceiling(alpha: float, c: float) -> float:

@@ -17,6 +17,7 @@ from operator import mul
 from statistics import median
 
 from specviz.core.options import MAX_K
+from specviz.maths import formulas
 
 Points = tuple[tuple[int, float], ...]
 """(m, T_verify(m)), ascending in m."""
@@ -95,16 +96,10 @@ def best_k(curve: Sequence[float]) -> int:
 def break_even_alpha(k: int, costs: StepCosts) -> float | None:
     """The alpha that solves E[N](alpha, k) = T(k) / T_p. None if there is none: k = 0, or a round costs more than the
     k + 1 tokens it can yield."""
-    needed = costs.round_ms(k) / costs.target_ms
-    if k == 0 or needed > k + 1:
+    needed = costs.round_ms(k) / costs.target_ms - 1.0
+    if k == 0 or needed > k:
         return None
-    low, high = 0.0, 1.0
-    while low < (middle := (low + high) / 2.0) < high:
-        if sum(middle**i for i in range(k + 1)) < needed:
-            low = middle
-        else:
-            high = middle
-    return high
+    return formulas.alpha_for(k, needed)
 
 
 def ceiling(costs: StepCosts) -> float:

@@ -25,7 +25,7 @@ class IncrementalMedians(Generic[Group]):
         self._sorted: dict[Group, list[float]] = {}
 
     def query(self, first: int, last: int, at_least: int = 1) -> dict[Group, float]:
-        """The medians of rounds ``first`` to ``last``, of the groups that have ``at_least`` so many numbers there."""
+        """The median of each group in rounds ``first`` to ``last`` that has at least ``at_least`` numbers there."""
         last = max(last, first - 1)
         if first != self._first or abs(last - self._last) > RESORT_ABOVE:
             self._sorted = {group: np.sort(values).tolist() for group, values in self._values(first, last).items()}

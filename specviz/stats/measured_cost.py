@@ -37,11 +37,6 @@ class MeasuredCost:
         return self.curve[self.best_k]
 
     @property
-    def at_k(self) -> float:
-        """The speedup at the configured K."""
-        return self.curve[self.k]
-
-    @property
     def best_interval(self) -> Interval:
         """The speedup at the best K at the ends of the interval of alpha."""
         return self.low[self.best_k], self.high[self.best_k]

@@ -266,55 +266,37 @@ def _check_config(config: Mapping[str, Any]) -> None:
 
 
 def _round(record: Any, compact: bool) -> Round:
-    drafted = [
-        _drafted(d)
-        if compact and _is_checked(d.p_top, d.q_top, d.residual_top, raw=d.raw, detail=d.detail)
-        else _drafted(
-            d,
-            p_top=_top(d.p_top),
-            q_top=_top(d.q_top),
-            residual_top=_top(d.residual_top),
-            raw=d.raw and _raw(d.raw),
-            detail=_free(d.detail),
-        )
-        for d in record.drafted
-    ]
-    emitted = [
-        _emitted(e)
-        if compact and _is_checked(e.p_top, raw=e.raw)
-        else _emitted(e, p_top=_top(e.p_top), raw=e.raw and _raw(e.raw))
-        for e in record.emitted
-    ]
     return Round(
-        record.index,
-        record.start,
-        record.k,
+        record.index, record.start, record.k,
         _settings(*msgspec.structs.astuple(record.settings)),
-        tuple(drafted),
-        tuple(emitted),
-        record.n_accepted,
-        record.tested,
-        record.last_u,
-        record.plain_reason,
-        record.redraws,
+        tuple([_drafted(each, compact) for each in record.drafted]),
+        tuple([_emitted(each, compact) for each in record.emitted]),
+        record.n_accepted, record.tested, record.last_u, record.plain_reason, record.redraws,
         Timing(*msgspec.structs.astuple(record.timing)),
         record.stop,
         None if record.path is None else tuple(record.path),
-    )
-
-
-def _drafted(d: Any, **rest: Any) -> Drafted:
-    return Drafted(
-        id=d.id, bytes=_bytes(d.bytes), q=d.q, p=d.p, draft_u=d.draft_u, u=d.u, accept_prob=d.accept_prob,
-        overlap=d.overlap, match=d.match, entropy_p=d.entropy_p, entropy_q=d.entropy_q, rank_p=d.rank_p,
-        rank_q=d.rank_q, verdict=d.verdict, target_sample=d.target_sample, parent=d.parent, **rest,
     )  # fmt: skip
 
 
-def _emitted(e: Any, **rest: Any) -> Emitted:
+def _drafted(d: Any, compact: bool) -> Drafted:
+    parts: dict[str, Any] = {}
+    if not (compact and _is_checked(d.p_top, d.q_top, d.residual_top, raw=d.raw, detail=d.detail)):
+        tops = {"p_top": _top(d.p_top), "q_top": _top(d.q_top), "residual_top": _top(d.residual_top)}
+        parts = {**tops, "raw": d.raw and _raw(d.raw), "detail": _free(d.detail)}
+    return Drafted(
+        id=d.id, bytes=_bytes(d.bytes), q=d.q, p=d.p, draft_u=d.draft_u, u=d.u, accept_prob=d.accept_prob,
+        overlap=d.overlap, match=d.match, entropy_p=d.entropy_p, entropy_q=d.entropy_q, rank_p=d.rank_p,
+        rank_q=d.rank_q, verdict=d.verdict, target_sample=d.target_sample, parent=d.parent, **parts,
+    )  # fmt: skip
+
+
+def _emitted(e: Any, compact: bool) -> Emitted:
+    parts: dict[str, Any] = {}
+    if not (compact and _is_checked(e.p_top, raw=e.raw)):
+        parts = {"p_top": _top(e.p_top), "raw": e.raw and _raw(e.raw)}
     return Emitted(
         id=e.id, bytes=_bytes(e.bytes), origin=e.origin, p=e.p, q=e.q, residual=e.residual, rank_p=e.rank_p,
-        entropy_p=e.entropy_p, **rest,
+        entropy_p=e.entropy_p, **parts,
     )  # fmt: skip
 
 

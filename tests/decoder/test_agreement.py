@@ -18,7 +18,7 @@ from tests.builders import known
 OPENINGS = ("", "It was late. ", "Then he said: ", "One day ", "In the end ")
 """Before a prepared prompt: many short texts are quicker than few long ones."""
 SETTINGS = Settings()
-TESTED = 1_000
+TESTED = 2_000
 Test = tuple[int, bool, float]
 """(position from 1, accepted, the exact chance of acceptance)."""
 

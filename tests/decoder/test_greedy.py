@@ -21,10 +21,10 @@ PAIRS: dict[str, tuple[dict[str, Any], float]] = {
 def test_c07_greedy_equality_for_every_k(shelf: Shelf, name: str) -> None:
     shape, noise = PAIRS[name]
     target, draft = shelf.random(**shape), shelf.noisy(noise=noise, **shape)
-    pair = opened(target, draft, max_new_tokens=60, inspect=False)
+    pair = opened(target, draft, max_new_tokens=100, inspect=False)
     accepted = rejected = 0
     for prompt in PROMPTS:
-        reference = greedy(target, prompt, 60)
+        reference = greedy(target, prompt, 100)
         for k in range(1, 9):
             run = play(pair, text_of(prompt), setting(k, 0.0))
             assert run.ids == reference, (prompt, k)

@@ -88,7 +88,7 @@ def test_steps_are_timed_again_when_rounds_take_longer(shelf: Shelf) -> None:
     steps = StepTimes(run, 2, 4, lambda: False)
     (first,) = (event for event in steps.calibration("model") if isinstance(event, Calibration))
     slow = Timing(4e4, 9e3, 1.0, 0.0, 5e4)
-    events = list(steps.recalibrate(iter([make_round(n, verdicts="aaaa", timing=slow) for n in range(1, 10)])))
+    events = list(steps.with_calibrations(iter([make_round(n, verdicts="aaaa", timing=slow) for n in range(1, 10)])))
     assert words(events)[:8] == [*["Round"] * 4, "Notice", "calibrating", "Calibration", "Round"]
     assert words(events).count("Calibration") == 1  # what remains is the rounds' own
     again = events[6]
@@ -134,4 +134,4 @@ def test_the_stages_of_a_round_are_all_of_its_time(shelf: Shelf) -> None:
     stages = [(r.timing.draft_ms, r.timing.verify_ms, r.timing.decide_ms, r.timing.inspect_ms) for r in run.rounds]
     left = [known(r.timing.total_ms) - sum(map(known, each)) for r, each in zip(run.rounds, stages, strict=True)]
     assert min(left) >= -1e-6
-    assert median(left) < 0.2  # milliseconds; the transfer alone takes more on a busy machine
+    assert median(left) < 0.1  # ms

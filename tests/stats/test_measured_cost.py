@@ -40,7 +40,7 @@ def test_flat_verification_gives_the_models_speedups() -> None:
     assert cost.curve == pytest.approx([formulas.speedup(0.8, k, 10.0) for k in range(33)])
     assert cost.best_k == rates.best_k
     assert cost.best == pytest.approx(formulas.best_k(0.8, 10.0)[1])
-    assert cost.at_k == pytest.approx(rates.speedup_measured_cost) == pytest.approx(rates.speedup_model)
+    assert cost.curve[cost.k] == pytest.approx(rates.speedup_measured_cost) == pytest.approx(rates.speedup_model)
     assert cost.break_even_alpha == pytest.approx(rates.break_even_alpha)
     assert cost.sentence == ""
     low, high = rates.alpha_tested_ci or (0.0, 0.0)
@@ -83,7 +83,7 @@ def test_a_drafter_that_costs_nothing_has_a_best_k_by_measured_cost() -> None:
     assert rates.drafting_share == 0.5
     cost = rates.at_measured_cost
     assert cost is not None
-    assert cost.at_k == pytest.approx(3.0 * 10 / (0.5 * 12.2 + 0.5 * 10))
+    assert cost.curve[cost.k] == pytest.approx(3.0 * 10 / (0.5 * 12.2 + 0.5 * 10))
 
 
 @pytest.mark.parametrize("rounds", [[], ["aaaa"]])

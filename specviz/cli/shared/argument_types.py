@@ -3,6 +3,7 @@
 
 import math
 import re
+from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +12,7 @@ import click
 from specviz.breakpoints.monitor import Breakpoint, parse_breakpoint
 
 
-class Argument(click.ParamType[Any]):
+class Argument(click.ParamType[Any], ABC):
     """A type of argument. ``read`` converts the text, or raises ValueError with the message."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -20,8 +21,8 @@ class Argument(click.ParamType[Any]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
-    def read(self, text: str) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def read(self, text: str) -> Any: ...
 
 
 class Whole(Argument):

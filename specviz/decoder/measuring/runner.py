@@ -111,7 +111,9 @@ class Bench:
         match configuration.kind:
             case "calibration":
                 run = self._prefilled(task, prompt, tokens, self._drafters(configuration.drafter, len(prompt)))
-                timed = calibrate(pair.target, run.drafter, prompt, self._options.calibrate, lambda: False)
+                timed = calibrate(
+                    pair.target, run.drafter, prompt, self._options.calibrate, lambda: False, verify_ids=()
+                )
                 return Measured(task, (), timed)
             case "target":
                 run = self._prefilled(task, prompt, tokens, {settings.drafter: NoDrafter()})

@@ -13,10 +13,12 @@ SMALLEST_MS = 0.3
 """A smaller difference is noise."""
 
 Step = Literal["draft", "verify"]
+Steps = dict[Step, tuple[float, float]]
+"""(milliseconds in the round, milliseconds alone) of each step."""
 
 
 class Drift:
-    """Add calibrations and rounds as they happen; ``since`` and ``words`` say when steps should be timed again.
+    """Add calibrations and rounds as they happen; ``found`` says when steps should be timed again.
 
     After each calibration twice as many rounds pass before the next, so that a machine whose speed varies is not timed
     all the time. A step may always take longer in a round than alone: what remains after steps were timed again is
@@ -30,7 +32,7 @@ class Drift:
         self._calibration: Calibration | None = None
         self._expected: dict[Step, float] = {"draft": 1.0, "verify": 1.0}
         self._learns = False
-        self._recent: deque[tuple[int, dict[Step, float]]] = deque(maxlen=rounds)
+        self._recent: deque[tuple[int, Steps]] = deque(maxlen=rounds)
 
     def add_calibration(self, calibration: Calibration) -> None:
         if self._calibration is not None:
@@ -45,42 +47,40 @@ class Drift:
         timing, calibration = event.timing, self._calibration
         if calibration is None or not event.k or not timing.verify_ms or not timing.draft_ms:
             return
-        steps: dict[Step, tuple[float, float]] = {}
+        steps: Steps = {}
         if calibration.verify_times:
             costs = StepCosts(calibration.target_step_ms, 0.0, calibration.verify_points)
             steps["verify"] = timing.verify_ms, costs.verify(event.k + 1)
         if calibration.draft_step_ms:
             steps["draft"] = timing.draft_ms / event.k, calibration.draft_step_ms
-        ratios = {
-            step: ms / alone if abs(ms - alone) > SMALLEST_MS else 1.0 for step, (ms, alone) in steps.items() if alone
-        }
-        self._recent.append((event.index, ratios))
+        self._recent.append((event.index, {step: times for step, times in steps.items() if times[1]}))
         self._seen += 1
         if self._learns and len(self._recent) == self._rounds:
-            self._expected |= {step: max(1.0, ratio) for step, ratio in self._medians().items()}
+            self._expected |= {step: max(1.0, ratio) for step, (ratio, _) in self._medians().items()}
             self._learns = False
 
-    @property
-    def since(self) -> int | None:
-        """The first of the recent rounds that differ; None while they agree with the calibration."""
-        return self._recent[0][0] if self._drifted() else None
-
-    @property
-    def words(self) -> str:
-        """What has drifted, in a sentence."""
-        step, ratio = self._drifted() or ("verify", 1.0)
-        doing = "Verifying" if step == "verify" else "Drafting"
-        return f"{doing} now takes {ratio:.2g} times as long as when steps were timed: they are timed again."
-
-    def _drifted(self) -> tuple[Step, float] | None:
+    def found(self) -> tuple[int, str] | None:
+        """The first of the recent rounds that differ, and a sentence; None while they agree with the calibration."""
         if self._learns or not 0 < self._rounds == len(self._recent) or self._seen < self._patience:
             return None
-        changes = {step: ratio / self._expected[step] for step, ratio in self._medians().items()}
-        step = max(changes, key=lambda step: max(changes[step], 1 / changes[step]), default=None)
-        if step is None or max(changes[step], 1 / changes[step]) <= LARGEST_RATIO:
+        changes: dict[Step, float] = {}
+        for step, (ratio, alone_ms) in self._medians().items():
+            expected = self._expected[step]
+            change = ratio / expected
+            if max(change, 1 / change) > LARGEST_RATIO and abs(ratio - expected) * alone_ms > SMALLEST_MS:
+                changes[step] = change
+        if not changes:
             return None
-        return step, changes[step]
+        step = max(changes, key=lambda step: max(changes[step], 1 / changes[step]))
+        doing = "Verifying" if step == "verify" else "Drafting"
+        words = f"{doing} now takes {changes[step]:.2g} times as long as when steps were timed: they are timed again."
+        return self._recent[0][0], words
 
-    def _medians(self) -> dict[Step, float]:
-        steps = set[Step]().union(*(ratios for _, ratios in self._recent))
-        return {step: median(ratios[step] for _, ratios in self._recent if step in ratios) for step in steps}
+    def _medians(self) -> dict[Step, tuple[float, float]]:
+        """Of each step: (how many times as long it takes in the recent rounds as alone, milliseconds alone)."""
+        medians: dict[Step, tuple[float, float]] = {}
+        for step in self._expected:
+            times = [steps[step] for _, steps in self._recent if step in steps]
+            if times:
+                medians[step] = median(ms / alone for ms, alone in times), median(alone for _, alone in times)
+        return medians

@@ -121,12 +121,15 @@ class SpeculativeDecoder:
                 break
             random.redraw(slot)
             self._roll_back()
-        transferred_s, position = time.perf_counter(), len(self.ids)
+        position = len(self.ids)
         n_emitted, stop = self.commit([*results.ids[: results.n_accepted], results.last_id])
         committed_s = time.perf_counter()
         drafted, emitted = results.drafted(n_emitted), tuple(results.emitted(n_emitted))
-        draft_ms, verify_ms, decide_ms, inspect_ms, transfer_ms = timer.stages_ms(5)
+        draft_ms, verify_ms, _, inspect_ms, _ = timer.stages_ms(5)
         end_s = time.perf_counter()
+        total_ms = (end_s - start_s) * 1e3
+        inspect_ms += (end_s - committed_s) * 1e3
+        decide_ms = max(0.0, total_ms - draft_ms - verify_ms - inspect_ms)
         return Round(
             index=index,
             start=position,
@@ -139,13 +142,7 @@ class SpeculativeDecoder:
             last_u=float(random.values[results.slots[results.n_accepted]]),
             plain_reason=proposal.plain_reason if proposal else plain_reason,
             redraws=random.redraws,
-            timing=Timing(
-                draft_ms,
-                verify_ms,
-                decide_ms + transfer_ms + (committed_s - transferred_s) * 1e3,
-                inspect_ms + (end_s - committed_s) * 1e3,
-                (end_s - start_s) * 1e3,
-            ),
+            timing=Timing(draft_ms, verify_ms, decide_ms, inspect_ms, total_ms),
             stop=stop,
         )
 

@@ -121,18 +121,19 @@ class StepTimes:
                 self._drift.add_calibration(timed)
                 yield timed
 
-    def recalibrate(self, rounds: Iterator[Round]) -> Iterator[Event]:
-        """The rounds, with a calibration after the first one that lacks it, of a new drafter, and after drift."""
+    def with_calibrations(self, rounds: Iterator[Round]) -> Iterator[Event]:
+        """The rounds, and a calibration after the first one that lacks it, of a new drafter, and after drift."""
         for round_ in rounds:
             yield round_
             self._drift.add_round(round_)
-            drafter, since = round_.settings.drafter, self._drift.since
+            drafter, drift = round_.settings.drafter, self._drift.found()
             if self._timed_drafter is None:
                 yield from self.calibration(drafter)
             elif round_.stop is not None:
                 return
             elif drafter != self._timed_drafter:
                 yield from self.calibration(drafter, round_.index)
-            elif since is not None:
-                yield Notice(self._drift.words)
+            elif drift is not None:
+                since, words = drift
+                yield Notice(words)
                 yield from self.calibration(drafter, since)

@@ -165,14 +165,13 @@ class LabScreen(Screen[None]):
     def _speed_view(self, chosen: Row) -> CurveView:
         """By measured cost, if the run has step times, before the paper's model."""
         point, by_cost, best_k = self.point, None, chosen.best_k
-        title = f"best K {best_k_label(chosen.best_k)}: {chosen.best_speedup:.2f}×"
+        title = model = f"{best_k_label(chosen.best_k)}: {chosen.best_speedup:.2f}×"
         if point and point.costs:
             by_cost = measured_cost_curve(chosen.alpha, point.costs)
             best_k = best_of(by_cost)
-            model = title.removeprefix("best K ")
-            title = f"best K {best_k_label(best_k)}: {by_cost[best_k]:.2f}× measured, {model} model"
+            title = f"{best_k_label(best_k)}: {by_cost[best_k]:.2f}× measured, {model} model"
         return CurveView(
-            self._words(f"speedup   {title}" if by_cost else f"speedup over K   {title}"),
+            self._words(f"speedup{'' if by_cost else ' over K'}   best K {title}"),
             by_cost or speed_curve(chosen.alpha, chosen.c),
             0.0,
             chosen.k,

@@ -133,7 +133,7 @@ class MainActions(RunActions):
         self.refresh_settings()
 
     def action_auto_k(self) -> None:
-        self.playback.choose_k()
+        self.playback.toggle_auto_k()
         self.refresh_settings()
 
     def action_temperature(self, steps: int) -> None:

@@ -80,7 +80,7 @@ KEYS: dict[str, tuple[Key[MainActions], ...]] = {
         Key("k(1)", ("plus",), "+", "draft more",
             "K + 1 from the next round on", lambda s: s.playback.can_change_k(1)),
         Key("auto_k", ("a",), "a", "K auto",
-            "Choose K round by round by measured cost, or keep it", lambda s: s.playback.can_choose_k),
+            "Choose K round by round by measured cost, or keep it", lambda s: s.playback.can_toggle_auto_k),
         Key("temperature(-1)", ("less_than_sign", "left_square_bracket", "left_curly_bracket"), "< [ {", "cooler",
             "Temperature - 0.1 from the next round on; 0 is greedy", lambda s: s.playback.can_change_temperature(-1)),
         Key("temperature(1)", ("greater_than_sign", "right_square_bracket", "right_curly_bracket"), "> ] }", "warmer",

@@ -66,7 +66,7 @@ def paragraph(text: str, cells: int, glyphs: Glyphs, style: str = "text") -> Lin
 
 
 def fact_lines(rows: Sequence[FactRow], cells: int, glyphs: Glyphs) -> Lines:
-    """Aligned facts; their descriptions wrap in a separate column, or below the number where there is no room."""
+    """Facts in aligned columns; descriptions wrap in their own column, or below the number if that is too narrow."""
     if not rows:
         return []
     values = align_decimals([in_repertoire(fact.value, glyphs) for fact in rows])

@@ -164,11 +164,15 @@ def figure_fields(rates: LiveRates, cells: int, glyphs: Glyphs = UNICODE) -> lis
         roomy = "speedup, " if cells >= _ROOMY else ""
         for name, value in speedups:
             figures.append((roomy + name, (none if value is None else f"{value:.2f}{glyphs.times}").ljust(5)))
-    for spare in (-1, 2):
-        if cells and sum(len(name) + len(value) + 2 * GAP for name, value in figures) - GAP > cells:
-            del figures[spare]
-    taken = sum(len(name) + len(value) + 2 * GAP for name, value in figures)
-    gap = " " * max(0, min(_FAR, (cells - taken) // len(figures)))
+
+    def taken() -> int:
+        return sum(len(name) + len(value) + 2 * GAP for name, value in figures)
+
+    last, formula = figures[-1], figures[2]
+    for spare in (last, formula):
+        if cells and spare in figures and taken() - GAP > cells:
+            figures.remove(spare)
+    gap = " " * max(0, min(_FAR, (cells - taken()) // len(figures)))
     return [
         field
         for name, value in figures

@@ -273,13 +273,13 @@ class Playback:
             self._change(replace(self.settings, k=self.k + steps, k_auto=False))
 
     @property
-    def can_choose_k(self) -> bool:
+    def can_toggle_auto_k(self) -> bool:
         """Whether K may be chosen round by round, which takes step times."""
         return self.capabilities.can_change_settings and bool(self.timeline.stats.calibrations)
 
-    def choose_k(self) -> None:
+    def toggle_auto_k(self) -> None:
         """Let K be chosen round by round from the next one on, or keep it as it is now."""
-        if self.can_choose_k:
+        if self.can_toggle_auto_k:
             self._change(replace(self.settings, k=self.k, k_auto=not self.settings.k_auto))
 
     def can_change_temperature(self, steps: int) -> bool:
