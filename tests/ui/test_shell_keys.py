@@ -1,5 +1,6 @@
 """Every key, pressed as a person would, on the whole app with a scripted source."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from specviz.ui.dialogs.save import SaveScreen
 from specviz.ui.main.keys import BY_ACTION, KEYS, PALETTE
 from specviz.ui.shared.keys import GLOBAL_KEYS
 from tests.ui.conftest import PROMPTS, Script, hit, make_app, mode, on_main, ready, sampled, until
+from tests.ui.metrics import drawn
 
 SIZE = (120, 40)
 
@@ -115,6 +117,26 @@ async def test_a_setting_holds_from_the_next_round_on() -> None:
             for name, value in changed.items():
                 assert getattr(app.timeline.rounds[-1].settings, name) == value, key
         assert app.timeline.rounds[0].settings == app.options.request.settings
+
+
+async def test_a_lets_k_be_chosen_and_keeps_it_again() -> None:
+    app = make_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await ready(pilot, app)
+        await sampled(pilot, app, 1)
+        given = app.timeline.rounds[-1].settings
+        await hit(pilot, "a")
+        await sampled(pilot, app, 2)
+        assert app.timeline.rounds[-1].settings == replace(given, k_auto=True)
+        for bar, opened in (("#status-run", ()), ("#metrics-title", ("m",))):
+            await hit(pilot, *opened)
+            assert f"K auto {given.k}" in drawn(app.screen.query_one(bar))[0], bar
+        await hit(pilot, "m", "a")
+        await sampled(pilot, app, 3)
+        assert app.timeline.rounds[-1].settings == given
+        await hit(pilot, "a", "plus")
+        await sampled(pilot, app, 4)
+        assert app.timeline.rounds[-1].settings == replace(given, k=given.k + 1), "a fixed K again"
 
 
 async def test_again_new_seed_and_prepared_prompts() -> None:

@@ -18,7 +18,7 @@ from specviz.ui.metrics.scope import Scope, scope_of
 from specviz.ui.metrics.speed import speed
 from specviz.ui.metrics.tokens_per_round import tokens_per_round
 from specviz.ui.metrics.tokens_tab import TokensTab
-from specviz.ui.run.status_line import StatusField, temperatures
+from specviz.ui.run.status_line import StatusField, draft_length, temperatures
 from specviz.ui.run.timeline import Timeline
 from specviz.ui.shared.keys import Hint
 from specviz.ui.shared.shell import later
@@ -131,7 +131,7 @@ class MetricsScreen(Dialog[tuple[int, int]]):
         title = scope.tokens_title if self._tab == 1 else scope.title
         fields = [StatusField(("Metrics",), 1, "accent"), StatusField((title,), 0, "strong")]
         if settings := scope.settings:
-            words = f"K {settings.k}  T {temperatures(settings)}  rule {literal(settings.rule)}"
+            words = f"K {draft_length(settings)}  T {temperatures(settings)}  rule {literal(settings.rule)}"
             fields.append(StatusField((words, ""), 2, "quiet", right=True))
         return fields
 
