@@ -155,7 +155,7 @@ def test_what_reads_the_screen_finds_one_wrong_digit(bundled_200: Path) -> None:
         line["drafted"][0][name][9][2] += 0.01
         assert wrong(full_report(round, 0), line, 0) != [], name
     run = reference_stats.load(bundled_200, 20)
-    run.rounds[9]["timing"]["draft_ms"] += 100
+    run.rounds[9]["timing"]["draft_ms"] += 100_000  # more than the tripled tokens make up for on any machine
     run.rounds[9]["drafted"][0]["overlap"] += 0.1
     run.rounds[9]["emitted"] = run.rounds[9]["emitted"] * 3
     for make, check in PAGES:
